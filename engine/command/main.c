@@ -1,0 +1,7 @@
+/* sundog: the command line. */
+
+int
+main(void)
+{
+    return 1;
+}

@@ -1,0 +1,80 @@
+#pragma once
+
+/*
+ * A core opened for use: its manifest's numbers, programs, weights and text members, over a package
+ * whose signature has been verified. Immutable after open; safe to share between threads.
+ *
+ * core.json beside the container's own fields (format, members):
+ *   "features": ["host-1", …]   required features; an unknown one is refused by name
+ *   "name", "target": "host", "activations": "int8" | "f32", "created": RFC 3339, "engine": version
+ *   "model": {"name", "architecture", "licence", "n_parameters", "context_length", "n_vocabulary",
+ *             "file", "sha256", "bytes"}
+ *   "cache": [{"scheme": "paged", "page_tokens": 64, "dtype": "f16", "n_layers", "n_kv_heads",
+ *              "head_dim", "page_bytes"}]
+ *   "variables": {"tokens": 512, …}          bounds
+ *   "programs": ["forward", "sample"]         members programs/NAME
+ *   "weights": [{"name", "layout", "n_rows", "n_columns", "offset", "bytes"}]  within weights/data
+ *   "plan": {"arena_bytes", "weight_bytes"}
+ *   "text": {"vocabulary": "text/vocabulary", "template": "text/template" or null}
+ *   "sampling": {"default": {"temperature", "top_k", "top_p", "min_p", …}}
+ */
+
+#include "engine/core/program.h"
+#include "engine/format/package.h"
+
+#define SUNDOG_CORE_WEIGHTS "weights/data"
+#define SUNDOG_CORE_VOCABULARY "text/vocabulary"
+#define SUNDOG_CORE_TEMPLATE "text/template"
+
+typedef struct {
+    const char *name;
+    SundogLayout layout;
+    int64_t n_rows;
+    int64_t n_columns;
+    uint64_t offset; /* in weights/data, a multiple of 64 */
+    uint64_t n_bytes;
+} SundogCoreWeight;
+
+/* One cache scheme's numbers. Only "paged" here. */
+typedef struct {
+    const char *scheme;
+    uint32_t page_tokens;
+    SundogDtype dtype;
+    uint32_t n_layers;
+    uint32_t n_kv_heads;
+    uint32_t head_dim;
+    uint64_t page_bytes; /* of all layers, keys and values */
+} SundogCoreCache;
+
+typedef struct {
+    const char *name;
+    const char *target;
+    const char *activations;
+    const char *model_name;
+    const char *architecture;
+    const char *licence; /* or NULL */
+    const char *model_sha256;
+    uint64_t n_parameters;
+    uint32_t context_length;
+    uint32_t n_vocabulary;
+    uint64_t arena_bytes;
+    uint64_t weight_bytes;
+} SundogCoreInfo;
+
+typedef struct SundogCore SundogCore;
+
+SundogCore *sundog_core_open(const char *folder, const SundogKeyring *keyring, GError **error);
+void sundog_core_free(SundogCore *core);
+
+const SundogCoreInfo *sundog_core_get_info(const SundogCore *core);
+const SundogPackage *sundog_core_get_package(const SundogCore *core);
+const SundogCoreCache *sundog_core_get_cache(const SundogCore *core);
+/* NULL where there is none of that name. Checked when the core was opened. */
+const SundogProgram *sundog_core_get_program(const SundogCore *core, const char *name);
+uint32_t sundog_core_get_n_weights(const SundogCore *core);
+const SundogCoreWeight *sundog_core_get_weight(const SundogCore *core, uint32_t index);
+const SundogCoreWeight *sundog_core_find_weight(const SundogCore *core, const char *name);
+/* The whole weights member, mapped; borrowed. */
+GBytes *sundog_core_get_weights(const SundogCore *core);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogCore, sundog_core_free)

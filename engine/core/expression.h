@@ -1,0 +1,68 @@
+#pragma once
+
+/*
+ * What sizes a buffer, a grid or a loop: constants, variables of the step and constants of the device,
+ * combined by a closed set of operations, so that every size can be bounded before anything runs.
+ * Expressions are interned in a program's pool and named by index; equal ones have equal indices.
+ */
+
+#include "engine/format/reader.h"
+#include "engine/format/writer.h"
+
+/* Variables of a step. X(NAME, text) */
+#define SUNDOG_VARIABLES(X)                                                                   \
+    X(TOKENS, "tokens")                 /* packed rows of the step */                         \
+    X(SEQUENCES, "sequences")           /* sequences that have rows in the step */            \
+    X(LOGIT_ROWS, "logit_rows")         /* rows whose logits are wanted */                    \
+    X(SEQUENCE_PAGES, "sequence_pages") /* width of the page table */                         \
+    X(POOL_PAGES, "pool_pages")         /* pages of the paged pool, the null page included */ \
+    X(HISTORY, "history")               /* tokens that penalties look at */                   \
+    X(UNITS, "units")                   /* device constant: threads of the pool, multiprocessors */
+
+typedef enum {
+#define X(name, text) SUNDOG_VARIABLE_##name,
+    SUNDOG_VARIABLES(X)
+#undef X
+        SUNDOG_N_VARIABLES
+} SundogVariable;
+
+/* Values or upper bounds of all variables: a shape. */
+typedef struct {
+    int64_t values[SUNDOG_N_VARIABLES];
+} SundogShape;
+
+typedef enum {
+    SUNDOG_EXPRESSION_CONSTANT = 1,
+    SUNDOG_EXPRESSION_VARIABLE,
+    SUNDOG_EXPRESSION_ADD,
+    SUNDOG_EXPRESSION_MUL,
+    SUNDOG_EXPRESSION_CEIL_DIV,
+    SUNDOG_EXPRESSION_MIN,
+    SUNDOG_EXPRESSION_MAX,
+} SundogExpressionKind;
+
+typedef uint32_t SundogExpression; /* index into the pool */
+
+typedef struct SundogExpressionPool SundogExpressionPool;
+
+SundogExpressionPool *sundog_expression_pool_new(void);
+void sundog_expression_pool_free(SundogExpressionPool *pool);
+
+SundogExpression sundog_expression_constant(SundogExpressionPool *pool, int64_t value);
+SundogExpression sundog_expression_variable(SundogExpressionPool *pool, SundogVariable variable);
+/* Folds constants. */
+SundogExpression sundog_expression_binary(SundogExpressionPool *pool, SundogExpressionKind kind,
+                                          SundogExpression left, SundogExpression right);
+/* Saturates at INT64_MAX; all kinds are monotonic, so the value at the bounds is the upper bound
+ * (a ceil_div's right side must be a constant). */
+int64_t sundog_expression_evaluate(const SundogExpressionPool *pool, SundogExpression expression,
+                                   const SundogShape *shape);
+/* "6 * ceil_div(tokens, 6)"; owned by the caller. */
+char *sundog_expression_print(const SundogExpressionPool *pool, SundogExpression expression);
+
+void sundog_expression_pool_write(const SundogExpressionPool *pool, SundogWriter *writer);
+SundogExpressionPool *sundog_expression_pool_read(SundogReader *reader);
+
+const char *sundog_variable_name(SundogVariable variable);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogExpressionPool, sundog_expression_pool_free)

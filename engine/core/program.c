@@ -1,0 +1,3 @@
+/* Programs: building and looking at them. */
+
+#include "engine/core/program.h"

@@ -1,0 +1,95 @@
+#pragma once
+
+/*
+ * A program: a flat list of operations on named buffers for one kind of step. Data alone: no code, no
+ * pointers, nothing of one device. Recipes build it, prepare transforms and plans it, replay runs it.
+ *
+ * Built on one thread; immutable and shared after that.
+ */
+
+#include "engine/core/expression.h"
+#include "kernels/contract/operations.h"
+
+typedef enum {
+    SUNDOG_BUFFER_INPUT = 1, /* filled by the caller before each step; see step.h */
+    SUNDOG_BUFFER_OUTPUT,    /* read by the caller after the step */
+    SUNDOG_BUFFER_WEIGHT,    /* one of the core's weights, by name */
+    SUNDOG_BUFFER_STATE,     /* lives from step to step: the pools of a cache scheme */
+    SUNDOG_BUFFER_TEMPORARY, /* lies in the arena at an offset that prepare plans */
+} SundogBufferRole;
+
+typedef uint32_t SundogBufferId;
+#define SUNDOG_BUFFER_NONE UINT32_MAX
+
+typedef struct {
+    const char *name; /* unique within the program; interned */
+    SundogBufferRole role;
+    SundogDtype dtype;
+    SundogLayout layout; /* of a WEIGHT, else 0 */
+    uint32_t rank;
+    SundogExpression shape[4];
+    uint64_t offset; /* of a TEMPORARY in the arena, once planned */
+} SundogBuffer;
+
+typedef struct {
+    SundogOperationKind kind;
+    SundogBufferId arguments[SUNDOG_MAX_ARGUMENTS]; /* SUNDOG_BUFFER_NONE: absent or past the end */
+    SundogParameter parameters[SUNDOG_MAX_PARAMETERS];
+} SundogOperation;
+
+/* What a step must look like for this program. */
+typedef struct {
+    uint32_t max_rows_per_sequence; /* 0 is any */
+    bool starts_empty;              /* a sequence may begin without state */
+    bool commits_state;
+} SundogProgramUse;
+
+typedef struct SundogProgram SundogProgram;
+
+SundogProgram *sundog_program_new(const char *name);
+void sundog_program_free(SundogProgram *program);
+
+const char *sundog_program_get_name(const SundogProgram *program);
+SundogProgramUse *sundog_program_get_use(SundogProgram *program);
+SundogExpressionPool *sundog_program_get_expressions(SundogProgram *program);
+/* Upper bounds of all variables. */
+SundogShape *sundog_program_get_bounds(SundogProgram *program);
+
+/* Adds a buffer; the name is copied and must be new. */
+SundogBufferId sundog_program_add_buffer(SundogProgram *program, const SundogBuffer *buffer);
+/* Appends an operation. Arguments and parameters in the order of the operation's table. */
+void sundog_program_add_operation(SundogProgram *program, const SundogOperation *operation);
+
+uint32_t sundog_program_get_n_buffers(const SundogProgram *program);
+const SundogBuffer *sundog_program_get_buffer(const SundogProgram *program, SundogBufferId id);
+void sundog_program_set_buffer_offset(SundogProgram *program, SundogBufferId id, uint64_t offset);
+SundogBufferId sundog_program_find_buffer(const SundogProgram *program, const char *name);
+uint32_t sundog_program_get_n_operations(const SundogProgram *program);
+const SundogOperation *sundog_program_get_operation(const SundogProgram *program, uint32_t index);
+/* Replaces the whole list; used by passes, which build the new one beside. */
+void sundog_program_set_operations(SundogProgram *program, const SundogOperation *operations,
+                                   uint32_t n_operations);
+
+/* Elements at a shape, and bytes: a8 buffers count whole tiles, weights their layout's bytes. */
+int64_t sundog_program_buffer_elements(const SundogProgram *program, SundogBufferId id,
+                                       const SundogShape *shape);
+uint64_t sundog_program_buffer_bytes(const SundogProgram *program, SundogBufferId id,
+                                     const SundogShape *shape);
+uint64_t sundog_program_get_arena_bytes(const SundogProgram *program);
+void sundog_program_set_arena_bytes(SundogProgram *program, uint64_t n_bytes);
+
+/* Checks everything that can be known before running: arguments against the table, types and shapes
+ * against each contract, dataflow (nothing read before it is written, every output written), the
+ * arena (no two live buffers overlap, all inside) and sizes at the variables' bounds. Says all that
+ * is wrong at once, a line each. */
+bool sundog_program_check(const SundogProgram *program, GError **error);
+
+/* For people: a table of operations and buffers, or a Graphviz graph; owned by the caller. */
+char *sundog_program_print(const SundogProgram *program);
+char *sundog_program_print_dot(const SundogProgram *program);
+
+/* The binary form is described above the reader in program-file.c. */
+void sundog_program_write(const SundogProgram *program, SundogWriter *writer);
+SundogProgram *sundog_program_read(SundogReader *reader);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogProgram, sundog_program_free)

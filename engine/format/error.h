@@ -1,0 +1,17 @@
+#pragma once
+
+/* The one error domain of the houses that read and write bytes on disk. */
+
+#include <glib.h>
+
+#define SUNDOG_FORMAT_ERROR (sundog_format_error_quark())
+
+typedef enum {
+    SUNDOG_FORMAT_ERROR_TRUNCATED,   /* Shorter than it says: fetch the file again. */
+    SUNDOG_FORMAT_ERROR_INVALID,     /* A value that cannot be: the file is damaged or hostile. */
+    SUNDOG_FORMAT_ERROR_UNSUPPORTED, /* Well-formed, but of a version or kind not known here. */
+    SUNDOG_FORMAT_ERROR_SIGNATURE,   /* Not signed by a trusted key, or changed since. */
+    SUNDOG_FORMAT_ERROR_IO,          /* The operating system refused; the text says why. */
+} SundogFormatError;
+
+GQuark sundog_format_error_quark(void);

@@ -1,0 +1,75 @@
+#pragma once
+
+/*
+ * GGUF version 3: metadata and tensor directory of one file, mapped read-only.
+ * Source: the GGUF specification in ggml's docs/gguf.md. The file is foreign: everything is bounded.
+ *
+ * Immutable after open; safe to share between threads.
+ */
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Types of tensor data, with GGUF's own numbers. X(NAME, number, values a block, bytes a block) */
+#define SUNDOG_GGUF_TYPES(X) \
+    X(F32, 0, 1, 4)          \
+    X(F16, 1, 1, 2)          \
+    X(Q4_0, 2, 32, 18)       \
+    X(Q4_1, 3, 32, 20)       \
+    X(Q5_0, 6, 32, 22)       \
+    X(Q5_1, 7, 32, 24)       \
+    X(Q8_0, 8, 32, 34)       \
+    X(Q2_K, 10, 256, 84)     \
+    X(Q3_K, 11, 256, 110)    \
+    X(Q4_K, 12, 256, 144)    \
+    X(Q5_K, 13, 256, 176)    \
+    X(Q6_K, 14, 256, 210)    \
+    X(I32, 26, 1, 4)         \
+    X(BF16, 30, 1, 2)
+
+typedef enum {
+#define X(name, number, values, bytes) SUNDOG_GGUF_##name = number,
+    SUNDOG_GGUF_TYPES(X)
+#undef X
+} SundogGgufType;
+
+typedef struct {
+    const char *name;  /* borrowed from the file */
+    uint32_t type;     /* SundogGgufType; a number not in the list has n_bytes 0 and no data */
+    uint32_t rank;     /* 1 to 4 */
+    uint64_t shape[4]; /* GGUF's order: shape[0] is the contiguous one; 1 beyond rank */
+    uint64_t n_bytes;
+    const uint8_t *data; /* borrowed from the mapping */
+} SundogGgufTensor;
+
+typedef struct SundogGguf SundogGguf;
+
+/* Maps and checks the whole directory: every count, string, array, alignment and tensor range. */
+SundogGguf *sundog_gguf_open(const char *path, GError **error);
+/* The same over bytes in memory, for tests and fuzzing. Takes a reference. */
+SundogGguf *sundog_gguf_new_from_bytes(GBytes *bytes, const char *name, GError **error);
+void sundog_gguf_free(SundogGguf *gguf);
+
+uint64_t sundog_gguf_get_file_bytes(const SundogGguf *gguf);
+size_t sundog_gguf_get_n_tensors(const SundogGguf *gguf);
+const SundogGgufTensor *sundog_gguf_get_tensor(const SundogGguf *gguf, size_t index);
+const SundogGgufTensor *sundog_gguf_find_tensor(const SundogGguf *gguf, const char *name);
+const char *sundog_gguf_type_name(uint32_t type); /* "Q4_1", or "type 99" interned */
+
+/* Metadata. A missing key returns false or NULL; so does one of another type, since a reader's
+ * default is then as wrong as the file: use sundog_gguf_has() to tell the two apart. */
+bool sundog_gguf_has(const SundogGguf *gguf, const char *key);
+bool sundog_gguf_get_uint(const SundogGguf *gguf, const char *key, uint64_t *value);
+bool sundog_gguf_get_float(const SundogGguf *gguf, const char *key, double *value);
+bool sundog_gguf_get_bool(const SundogGguf *gguf, const char *key, bool *value);
+const char *sundog_gguf_get_string(const SundogGguf *gguf, const char *key, size_t *n_bytes);
+/* Arrays: the count, then elements by index (each checked when the file was opened). */
+uint64_t sundog_gguf_get_array_length(const SundogGguf *gguf, const char *key);
+const char *sundog_gguf_get_array_string(const SundogGguf *gguf, const char *key, uint64_t index,
+                                         size_t *n_bytes);
+bool sundog_gguf_get_array_number(const SundogGguf *gguf, const char *key, uint64_t index,
+                                  double *value);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogGguf, sundog_gguf_free)

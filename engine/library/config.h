@@ -1,0 +1,42 @@
+#pragma once
+
+/*
+ * Settings of server and engine in config.json: one list of keys with types, defaults and meanings; a
+ * schema version with migrations (the old file is kept beside). Written beside and renamed.
+ */
+
+#include <glib.h>
+#include <json-glib/json-glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SUNDOG_CONFIG_VERSION 1
+
+/* X(NAME, "key", kind, default, lowest, highest, "meaning") with kind INTEGER, BOOLEAN or TEXT. */
+#define SUNDOG_CONFIG_KEYS(X)                                                                     \
+    X(PORT, "server.port", INTEGER, "7410", 0, 65535, "Port of the server on loopback")           \
+    X(ADDRESS, "server.address", TEXT, "127.0.0.1", 0, 0,                                         \
+      "Address the server listens on; any but loopback needs a key")                              \
+    X(KEY, "server.key", TEXT, "", 0, 0, "API key that clients must send; empty for none")        \
+    X(ORIGINS, "server.origins", TEXT, "", 0, 0, "Web origins that may use the server, by comma") \
+    X(DEFAULT_CORE, "server.core", TEXT, "", 0, 0, "Core that is loaded when the server starts")  \
+    X(THREADS, "engine.threads", INTEGER, "0", 0, 1024, "Processor threads; 0 for all")           \
+    X(CONTEXT, "engine.context", INTEGER, "0", 0, 16777216,                                       \
+      "Longest context in tokens; 0 for what memory allows")                                      \
+    X(CACHE_BYTES, "engine.cache_bytes", INTEGER, "0", 0, INT64_MAX,                              \
+      "Memory for keys and values; 0 for a quarter of what is free")
+
+typedef struct SundogConfig SundogConfig;
+
+/* A missing file gives the defaults; a damaged one is an error that says where and keeps the file. */
+SundogConfig *sundog_config_open(GError **error);
+void sundog_config_free(SundogConfig *config);
+int64_t sundog_config_get_integer(const SundogConfig *config, const char *key);
+bool sundog_config_get_boolean(const SundogConfig *config, const char *key);
+const char *sundog_config_get_text(const SundogConfig *config, const char *key);
+/* Checks the key and the value's range; saved at once. value NULL: back to the default. */
+bool sundog_config_set(SundogConfig *config, const char *key, const char *value, GError **error);
+/* Every key with value, default and meaning; owned by the caller. */
+JsonNode *sundog_config_describe(const SundogConfig *config);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogConfig, sundog_config_free)

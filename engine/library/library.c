@@ -1,0 +1,3 @@
+/* The models and cores on disk. */
+
+#include "engine/library/library.h"

@@ -1,0 +1,3 @@
+/* A model opened from a GGUF file. */
+
+#include "engine/model/model.h"

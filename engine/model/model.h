@@ -1,0 +1,96 @@
+#pragma once
+
+/*
+ * What a model is, whatever file it came from: dimensions, tensors by role, vocabulary, chat template.
+ * Opened from a GGUF file here; other files come with later issues. Every number has been range-checked
+ * against the others and against the tensors' shapes before this returns.
+ *
+ * Immutable after open; safe to share between threads.
+ */
+
+#include "engine/format/gguf.h"
+#include "engine/format/vocabulary.h"
+
+typedef enum {
+    SUNDOG_ROPE_SCALING_NONE,
+    SUNDOG_ROPE_SCALING_LINEAR,
+    SUNDOG_ROPE_SCALING_LLAMA3, /* as factors of each frequency, in rope_factors */
+    SUNDOG_ROPE_SCALING_YARN,
+} SundogRopeScaling;
+
+/* Roles of tensors. X(ROLE, GGUF name; %u is the layer). */
+#define SUNDOG_TENSOR_ROLES(X)                       \
+    X(TOKEN_EMBEDDING, "token_embd.weight")          \
+    X(OUTPUT_NORM, "output_norm.weight")             \
+    X(OUTPUT, "output.weight")                       \
+    X(ROPE_FACTORS, "rope_freqs.weight")             \
+    X(ATTENTION_NORM, "blk.%u.attn_norm.weight")     \
+    X(ATTENTION_Q, "blk.%u.attn_q.weight")           \
+    X(ATTENTION_K, "blk.%u.attn_k.weight")           \
+    X(ATTENTION_V, "blk.%u.attn_v.weight")           \
+    X(ATTENTION_Q_BIAS, "blk.%u.attn_q.bias")        \
+    X(ATTENTION_K_BIAS, "blk.%u.attn_k.bias")        \
+    X(ATTENTION_V_BIAS, "blk.%u.attn_v.bias")        \
+    X(ATTENTION_OUTPUT, "blk.%u.attn_output.weight") \
+    X(MLP_NORM, "blk.%u.ffn_norm.weight")            \
+    X(MLP_GATE, "blk.%u.ffn_gate.weight")            \
+    X(MLP_UP, "blk.%u.ffn_up.weight")                \
+    X(MLP_DOWN, "blk.%u.ffn_down.weight")
+
+typedef enum {
+#define X(role, name) SUNDOG_TENSOR_##role,
+    SUNDOG_TENSOR_ROLES(X)
+#undef X
+        SUNDOG_N_TENSOR_ROLES
+} SundogTensorRole;
+
+typedef struct {
+    const char *name;
+    uint32_t type;      /* SundogGgufType: how `data` is encoded */
+    uint64_t n_rows;    /* output features; 1 for a vector */
+    uint64_t n_columns; /* input features, contiguous */
+    uint64_t n_bytes;
+    const uint8_t *data; /* borrowed from the model's mapping, rows one after the other */
+} SundogTensor;
+
+typedef struct {
+    const char *architecture; /* "llama" */
+    const char *name;         /* "SmolLM2 135M Instruct"; never NULL */
+    const char *licence;      /* SPDX-like, or NULL */
+    uint64_t n_parameters;
+    uint32_t n_layers;
+    uint32_t n_vocabulary;
+    uint32_t hidden_size;
+    uint32_t mlp_size;
+    uint32_t n_heads;
+    uint32_t n_kv_heads;
+    uint32_t head_dim;
+    uint32_t rope_dims;    /* leading dimensions of a head that are rotated */
+    bool rope_interleaved; /* pairs (2i, 2i+1), as GGUF's llama; else (i, i + rope_dims/2) */
+    double rope_base;
+    SundogRopeScaling rope_scaling;
+    double rope_scaling_factor;
+    uint32_t rope_original_context;
+    double norm_epsilon;
+    uint32_t context_length; /* what it was trained for, in tokens */
+} SundogModelDimensions;
+
+typedef struct SundogModel SundogModel;
+
+SundogModel *sundog_model_open(const char *path, GError **error);
+/* The vocabulary and chat template alone, from a file that need not hold tensors. */
+SundogModel *sundog_model_open_vocabulary(const char *path, GError **error);
+void sundog_model_free(SundogModel *model);
+
+const SundogModelDimensions *sundog_model_get_dimensions(const SundogModel *model);
+const SundogVocabulary *sundog_model_get_vocabulary(const SundogModel *model);
+/* Jinja source, or NULL where the model has none. */
+const char *sundog_model_get_chat_template(const SundogModel *model);
+/* SHA-256 of the file in hex, computed at first call (reads it all); owned by the model. */
+const char *sundog_model_get_sha256(SundogModel *model, GError **error);
+const char *sundog_model_get_path(const SundogModel *model);
+/* NULL where the model has no such tensor; layer is ignored for roles without one. */
+const SundogTensor *sundog_model_get_tensor(const SundogModel *model, SundogTensorRole role,
+                                            uint32_t layer);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogModel, sundog_model_free)

@@ -1,0 +1,3 @@
+/* From a model to a core. */
+
+#include "engine/prepare/prepare.h"

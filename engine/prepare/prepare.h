@@ -1,0 +1,40 @@
+#pragma once
+
+/*
+ * Makes a core of a model: fuse, plan memory, lay out weights, export. Runs on the calling thread with
+ * workers of its own for packing; stops cleanly at a cancellable and leaves nothing half-made.
+ */
+
+#include "engine/core/core.h"
+#include "engine/model/model.h"
+#include <gio/gio.h>
+
+typedef enum {
+    SUNDOG_ACTIVATIONS_INT8,
+    SUNDOG_ACTIVATIONS_F32,
+} SundogActivations;
+
+typedef struct {
+    const char *name;   /* the core's name in its manifest */
+    const char *target; /* "host" */
+    SundogActivations activations;
+    uint32_t max_context; /* 0: what the model was trained for */
+    unsigned n_threads;   /* 0: all processors */
+    /* phase is one of "plan", "weights", "text", "sign"; fraction of the whole, 0 to 1. */
+    void (*progress)(const char *phase, double fraction, void *data);
+    void *data;
+    GCancellable *cancellable;
+} SundogPrepareOptions;
+
+typedef struct {
+    uint64_t core_bytes;   /* on disk when done */
+    uint64_t memory_bytes; /* weights and arena when loaded, without cache */
+    uint64_t page_bytes;   /* of cache, for every 64 tokens */
+} SundogPrepareEstimate;
+
+/* What preparing will cost, from the model's header alone. */
+bool sundog_prepare_estimate(const SundogModel *model, const SundogPrepareOptions *options,
+                             SundogPrepareEstimate *estimate, GError **error);
+/* Writes the core to `folder` (made whole or not at all) and signs it. */
+bool sundog_prepare(SundogModel *model, const char *folder, const SundogKeyring *keyring,
+                    const SundogPrepareOptions *options, GError **error);

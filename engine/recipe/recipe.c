@@ -1,0 +1,3 @@
+/* The table of recipes. */
+
+#include "engine/recipe/recipe.h"

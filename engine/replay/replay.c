@@ -1,0 +1,3 @@
+/* Replays a core's programs on the host. */
+
+#include "engine/replay/replay.h"

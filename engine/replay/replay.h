@@ -1,0 +1,52 @@
+#pragma once
+
+/*
+ * Runs a core's programs. Here: on the host, as a list of calls over a pool of threads. Owns the
+ * arena, step inputs and outputs, state and the mapped weights; knows no model family.
+ *
+ * open, then for each step: fill inputs, run a program at a shape, read outputs. Everything is
+ * allocated in open; running allocates nothing and takes no lock. One thread calls; the pool's workers
+ * spin for a moment after a step, then sleep.
+ */
+
+#include "engine/core/core.h"
+#include "kernels/host/kernels.h"
+#include <gio/gio.h>
+
+typedef struct {
+    unsigned n_threads;     /* 0: all processors */
+    int64_t pool_pages;     /* pages of the paged pool, the null page included */
+    int64_t sequence_pages; /* width of the page table: longest context in pages */
+    int64_t max_tokens;     /* of a step; 0: the program's bound */
+    int64_t max_sequences;  /* 0: the program's bound */
+    int64_t history;        /* width of the penalties' history */
+    int host_set;           /* a SundogHostSet, or -1: the best that runs here */
+    bool poison;            /* fill arena and free pages with NaN, for tests */
+    void (*progress)(double fraction, void *data);
+    void *data;
+} SundogReplayOptions;
+
+typedef struct SundogReplay SundogReplay;
+
+SundogReplay *sundog_replay_open(SundogCore *core, const SundogReplayOptions *options,
+                                 GError **error);
+void sundog_replay_close(SundogReplay *replay);
+
+unsigned sundog_replay_get_n_threads(const SundogReplay *replay);
+const char *sundog_replay_get_set_name(const SundogReplay *replay);
+/* The largest shape this replay can run. */
+const SundogShape *sundog_replay_get_bounds(const SundogReplay *replay);
+
+/* An input, output or state buffer by name, shared by the programs that name it; NULL where there is
+ * none. Inputs keep what was written until written again. */
+void *sundog_replay_get_buffer(SundogReplay *replay, const char *name);
+
+/* Runs a program at a shape within the bounds. False only where a kernel's output says that the
+ * step's numbers are not finite or the shape is out of bounds; nothing prints. */
+bool sundog_replay_run(SundogReplay *replay, const char *program, const SundogShape *shape,
+                       GError **error);
+
+/* Copies one page of every layer's keys and values, for a page that is shared and must grow. */
+void sundog_replay_copy_page(SundogReplay *replay, int32_t from, int32_t to);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogReplay, sundog_replay_close)

@@ -1,0 +1,3 @@
+/* Byte-level BPE. */
+
+#include "engine/text/tokenizer.h"

@@ -1,0 +1,3 @@
+/* Frames on pipes. */
+
+#include "engine/wire/frame.h"

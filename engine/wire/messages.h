@@ -1,0 +1,144 @@
+#pragma once
+
+/*
+ * The messages of wire version 1 and the C structs they become. One list gives number, direction and
+ * payload type; the pack and unpack functions are beside it in messages.c.
+ *
+ * Life of an engine: it writes HELLO, PROGRESS while loading, then READY, or FAULT with id 0 and ends.
+ * After READY: SUBMIT and CANCEL at any time. For each request the engine writes ADMITTED when it
+ * first packs it into a step, PREFILL after each finished chunk, TOKENS after each step, and exactly
+ * one FINISH or FAULT. After CANCEL the FINISH comes within one step, with reason "cancelled"; an id
+ * not known is ignored. SHUTDOWN, or end of input, ends the engine (SHUTDOWN lets running requests
+ * end first).
+ *
+ * X(NAME, number, GVariant type)
+ */
+
+#include "engine/wire/frame.h"
+
+#define SUNDOG_WIRE_VERSION 1
+
+#define SUNDOG_MESSAGES(X)                                                                       \
+    /* server to engine */                                                                       \
+    X(SUBMIT, 1, "(tauauuau(dddddduitu))") /* see SundogSubmit */                                \
+    X(CANCEL, 2, "(t)")                    /* request id */                                      \
+    X(STATISTICS_ASKED, 3, "()")                                                                 \
+    X(SHUTDOWN, 4, "()")                                                                         \
+    /* engine to server */                                                                       \
+    X(HELLO, 16, "(uss)")    /* wire version, engine version, core name */                       \
+    X(PROGRESS, 17, "(sd)")  /* phase: "verify", "weights", "warm"; fraction 0 to 1 */           \
+    X(READY, 18, "(a{sv})")  /* see SundogReady */                                               \
+    X(ADMITTED, 19, "(t)")   /* request id */                                                    \
+    X(PREFILL, 20, "(tuuu)") /* id, prompt tokens done, prompt tokens, of them from the cache */ \
+    X(TOKENS, 21,                                                                                \
+      "(ta(tuu))") /* step number; for each row: id, index of the token among those   \
+                                  produced (from 0, resumed ones counted), token */          \
+    X(FINISH, 22, "(tsuuutttt)") /* see SundogFinish */                                          \
+    X(FAULT, 23, "(tss)")        /* id or 0, code, text for a person */                          \
+    X(STATISTICS, 24, "(a{sv})") /* see SundogStatistics */
+
+typedef enum {
+#define X(name, number, type) SUNDOG_MESSAGE_##name = number,
+    SUNDOG_MESSAGES(X)
+#undef X
+} SundogMessage;
+
+/* Codes of a FAULT. X(NAME, text) */
+#define SUNDOG_FAULT_CODES(X)                                                          \
+    X(LOAD_FAILED, "load_failed")       /* id 0: the core cannot be loaded */          \
+    X(CONTEXT_LENGTH, "context_length") /* prompt and answer cannot fit the context */ \
+    X(NOT_FINITE, "not_finite")         /* NaN or infinity in the logits */            \
+    X(BAD_REQUEST, "bad_request")       /* token out of range, value out of range */   \
+    X(INTERNAL, "internal")
+
+typedef enum {
+#define X(name, text) SUNDOG_FAULT_##name,
+    SUNDOG_FAULT_CODES(X)
+#undef X
+} SundogFaultCode;
+
+const char *sundog_fault_code_text(SundogFaultCode code);
+
+typedef struct {
+    uint64_t id;            /* chosen by the server, never reused within one engine */
+    const uint32_t *prompt; /* [n_prompt] at least one token */
+    uint32_t n_prompt;
+    const uint32_t *produced; /* [n_produced] tokens already produced, when resubmitted */
+    uint32_t n_produced;
+    uint32_t max_tokens;  /* produced ones included */
+    const uint32_t *ends; /* [n_ends] tokens that end the answer; the end token is not sent */
+    uint32_t n_ends;
+    double temperature;
+    double top_p;
+    double min_p;
+    double repetition_penalty;
+    double presence_penalty;
+    double frequency_penalty;
+    uint32_t
+        penalty_window; /* last tokens of prompt and answer that penalties look at; 0: the answer alone */
+    int32_t top_k;
+    uint64_t seed;
+    uint32_t flags; /* bit 0: do not reuse or keep a prefix */
+} SundogSubmit;
+
+typedef struct {
+    uint32_t context_length; /* tokens a sequence may have */
+    uint32_t n_vocabulary;
+    uint32_t max_sequences; /* at once in steps; more wait in the queue */
+    uint32_t max_step_tokens;
+    uint32_t page_tokens;
+    uint64_t pool_pages;
+    uint64_t memory_bytes; /* weights, arena and pools */
+    uint32_t n_threads;
+    char device[64]; /* "host: AVX-512 VNNI, 2 threads" */
+} SundogReady;
+
+typedef enum {
+    SUNDOG_FINISH_STOP,   /* an end token */
+    SUNDOG_FINISH_LENGTH, /* max_tokens or the context's end */
+    SUNDOG_FINISH_CANCELLED,
+} SundogFinishReason;
+
+typedef struct {
+    uint64_t id;
+    SundogFinishReason reason; /* "stop", "length", "cancelled" on the wire */
+    uint32_t n_prompt;
+    uint32_t n_cached; /* prompt tokens taken from an earlier request */
+    uint32_t n_produced;
+    uint64_t queue_us;   /* from SUBMIT to the first step */
+    uint64_t prefill_us; /* from the first step to the first token */
+    uint64_t decode_us;  /* from the first token to the last */
+    uint64_t step;       /* number of the last step */
+} SundogFinish;
+
+/* Counters kept as they happen. X(name): uint64_t since the start unless said. */
+#define SUNDOG_STATISTICS(X)                         \
+    X(n_steps)                                       \
+    X(n_prompt_tokens)                               \
+    X(n_cached_tokens)                               \
+    X(n_produced_tokens)                             \
+    X(n_finished)                                    \
+    X(n_cancelled)                                   \
+    X(n_running)      /* now */                      \
+    X(n_queued)       /* now */                      \
+    X(n_pages_used)   /* now, by running requests */ \
+    X(n_pages_cached) /* now, kept for reuse */      \
+    X(step_us)        /* sum of the time of all steps */
+
+typedef struct {
+#define X(name) uint64_t name;
+    SUNDOG_STATISTICS(X)
+#undef X
+} SundogStatistics;
+
+/* Each pack returns a floating payload; each unpack checks all ranges that the wire itself knows and
+ * borrows arrays from the payload. */
+GVariant *sundog_submit_pack(const SundogSubmit *submit);
+bool sundog_submit_unpack(GVariant *payload, SundogSubmit *submit, GError **error);
+GVariant *sundog_ready_pack(const SundogReady *ready);
+bool sundog_ready_unpack(GVariant *payload, SundogReady *ready, GError **error);
+GVariant *sundog_finish_pack(const SundogFinish *finish);
+bool sundog_finish_unpack(GVariant *payload, SundogFinish *finish, GError **error);
+GVariant *sundog_statistics_pack(const SundogStatistics *statistics);
+bool sundog_statistics_unpack(GVariant *payload, SundogStatistics *statistics, GError **error);
+const char *sundog_finish_reason_text(SundogFinishReason reason);

@@ -1,0 +1,22 @@
+#pragma once
+
+/*
+ * Products with a weight matrix: linear, linear_qkv and linear_gated.
+ *
+ * Numeric class "sequential blocks": for each output element one float32 accumulator, blocks of k in
+ * rising order. With a8 activations and a quantized weight, for each block of 32:
+ *     i   = exact integer dot of the stored values (zero points taken out exactly)
+ *     acc = fma((float)i, d * scale, acc)            d * scale rounded once
+ *     acc = fma(m, sum, acc)                          where the layout has minima
+ * With f32 activations, or a weight of floats: acc = fma(w, x, acc) for k in rising order, where w is
+ * the dequantized weight fma(d, q, m) in float32; a weight of floats with a8 activations is refused by
+ * the checker. Then + bias, then + residual, each rounded once. The result does not depend on the
+ * number of tokens in the call, their order, the number of threads or the processor: equal bits.
+ *
+ * linear_gated: y = silu(g) * u, silu(g) = g / (1 + exp(-g)) with math.h's exponential.
+ */
+
+#include "kernels/contract/types.h"
+
+/* Bytes of workspace a unit needs for a matrix of n_columns: one tile of unpacked weights. */
+size_t sundog_linear_workspace_bytes(int64_t n_columns);

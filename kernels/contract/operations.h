@@ -1,0 +1,113 @@
+#pragma once
+
+/*
+ * The one list of operations: names, versions, arguments and parameters. Programs are checked and
+ * printed from it, host kernels and CUDA kernels are looked up by it. What an operation computes, in
+ * which order it accumulates and how it may be split stands in the contract header of its name.
+ *
+ * Dimensions in the comments: T tokens, S sequences, R rows with logits, P pages a sequence, U units
+ * (threads of the pool), all of the step; D hidden size, H heads, G heads of keys and values, C size
+ * of a head, N and K rows and columns of a weight, V vocabulary, L layers.
+ */
+
+#include "kernels/contract/types.h"
+
+#define SUNDOG_MAX_ARGUMENTS 12
+#define SUNDOG_MAX_PARAMETERS 8
+
+typedef enum {
+    SUNDOG_ACCESS_READ = 1,
+    SUNDOG_ACCESS_WRITE = 2,     /* all of it, each call */
+    SUNDOG_ACCESS_UPDATE = 3,    /* reads and writes: state, or a sum in place */
+    SUNDOG_ACCESS_WORKSPACE = 4, /* content means nothing before and after */
+    SUNDOG_ACCESS_OPTIONAL = 8,  /* flag: the argument may be absent */
+} SundogAccess;
+
+typedef struct {
+    const char *name;
+    SundogAccess access;
+} SundogArgumentInfo;
+
+typedef struct {
+    const char *name;
+    bool is_float;
+} SundogParameterInfo;
+
+typedef struct {
+    const char *name;
+    uint32_t version; /* grows when the meaning changes; stands in every program */
+    SundogArgumentInfo arguments[SUNDOG_MAX_ARGUMENTS + 1];    /* ends with a NULL name */
+    SundogParameterInfo parameters[SUNDOG_MAX_PARAMETERS + 1]; /* ends with a NULL name */
+} SundogOperationInfo;
+
+/*
+ * X(NAME, text, version, ARGUMENTS, PARAMETERS) with ARGUMENTS of A(name, access) and PARAMETERS of
+ * I(name) or F(name). The order here is the order in SundogCall.
+ */
+#define SUNDOG_OPERATIONS(X)                                                                            \
+    /* x[t] = table[token[t]]: table WEIGHT [V, D], x [T, D] f32 */                                     \
+    X(EMBED, "embed", 1, A(tokens, READ) A(table, READ) A(x, WRITE), F(scale))                          \
+    /* y = x / rms(x) * weight: x, y [T, D] f32, weight [1, D] */                                       \
+    X(RMS_NORM, "rms_norm", 1, A(x, READ) A(weight, READ) A(y, WRITE), F(epsilon))                      \
+    /* activation.h: x [T, K] f32 to a [tiles of T, K] a8 */                                            \
+    X(QUANTIZE, "quantize", 1, A(x, READ) A(a, WRITE), )                                                \
+    /* rms_norm, then quantize, without the middle in memory */                                         \
+    X(NORM_QUANTIZE, "norm_quantize", 1, A(x, READ) A(weight, READ) A(a, WRITE), F(epsilon))            \
+    /* y = a w^T (+ bias) (+ residual): a [T, K] f32 or a8, w [N, K], y [T, N] f32; residual may be   \
+     * the same buffer as y. workspace [U, sundog_linear_workspace_bytes(K)] u8 */ \
+    X(LINEAR, "linear", 1,                                                                              \
+      A(a, READ) A(w, READ) A(bias, OPTIONAL_READ) A(residual, OPTIONAL_READ) A(y, WRITE)               \
+          A(workspace, WORKSPACE), )                                                                    \
+    /* The query, key and value products of one layer in one call, written side by side:           \
+     * y [T, (H + 2 G) C] */    \
+    X(LINEAR_QKV, "linear_qkv", 1,                                                                      \
+      A(a, READ) A(wq, READ) A(wk, READ) A(wv, READ) A(bq, OPTIONAL_READ) A(bk, OPTIONAL_READ)          \
+          A(bv, OPTIONAL_READ) A(y, WRITE) A(workspace, WORKSPACE), )                                   \
+    /* y = silu(a gate^T) * (a up^T): y [T, N] */                                                       \
+    X(LINEAR_GATED, "linear_gated", 1,                                                                  \
+      A(a, READ) A(gate, READ) A(up, READ) A(y, WRITE) A(workspace, WORKSPACE), )                       \
+    /* y = silu(gate) * up: all [T, N] f32 */                                                           \
+    X(SILU_MUL, "silu_mul", 1, A(gate, READ) A(up, READ) A(y, WRITE), )                                 \
+    X(ADD, "add", 1, A(a, READ) A(b, READ) A(y, WRITE), )                                               \
+    /* Rotates q and k in qkv [T, (H + 2 G) C] in place and writes k and v into the sequence's pages. \
+     * inverse_frequencies [1, rope_dims / 2] f32, with every scaling already in it */ \
+    X(ROPE_CACHE, "rope_cache", 1,                                                                      \
+      A(qkv, UPDATE) A(positions, READ) A(token_sequence, READ) A(page_table, READ)                     \
+          A(inverse_frequencies, READ) A(k_pages, UPDATE) A(v_pages, UPDATE),                           \
+      I(n_heads) I(n_kv_heads) I(head_dim) I(rope_dims) I(interleaved) F(magnitude))                    \
+    /* The step's list of attention work: tiles [1 + tiles of T and S, 4] i32 */                        \
+    X(PLAN_ATTENTION, "plan_attention", 1,                                                              \
+      A(first_row, READ) A(start_position, READ) A(tiles, WRITE), I(n_heads) I(n_kv_heads))             \
+    /* Causal attention of the q part of qkv over the pages: o [T, H C] f32 */                          \
+    X(ATTENTION, "attention", 1,                                                                        \
+      A(qkv, READ) A(positions, READ) A(page_table, READ) A(tiles, READ) A(k_pages, READ)               \
+          A(v_pages, READ) A(o, WRITE) A(workspace, WORKSPACE),                                         \
+      I(n_heads) I(n_kv_heads) I(head_dim) F(scale))                                                    \
+    /* y[r] = x[rows[r]]: x [T, D], y [R, D] f32 */                                                     \
+    X(GATHER_ROWS, "gather_rows", 1, A(x, READ) A(rows, READ) A(y, WRITE), )                            \
+    /* sample.h: one token a row of logits [R, V]. sampling [R] of SundogSampling as u8, history   \
+     * [R, window] i32 with -1 past the end, token [R] i32 */    \
+    X(SAMPLE, "sample", 1,                                                                              \
+      A(logits, UPDATE) A(sampling, READ) A(history, READ) A(token, WRITE)                              \
+          A(workspace, WORKSPACE), )
+
+typedef enum {
+#define X(name, text, version, arguments, parameters) SUNDOG_OP_##name,
+    SUNDOG_OPERATIONS(X)
+#undef X
+        SUNDOG_N_OPERATIONS
+} SundogOperationKind;
+
+/* The list above as data, indexed by SundogOperationKind. */
+extern const SundogOperationInfo sundog_operations[SUNDOG_N_OPERATIONS];
+
+/* SUNDOG_N_OPERATIONS where there is none of that name. */
+SundogOperationKind sundog_operation_find(const char *name);
+
+/* How many arguments and parameters the operation has. */
+uint32_t sundog_operation_n_arguments(SundogOperationKind kind);
+uint32_t sundog_operation_n_parameters(SundogOperationKind kind);
+
+size_t sundog_dtype_bytes(SundogDtype dtype);
+const char *sundog_dtype_name(SundogDtype dtype);
+const char *sundog_layout_name(SundogLayout layout);
