@@ -9,7 +9,8 @@
  *   scales  [KB][6]                      f32    scale
  *   sums    [KB][6]                      f32    scale * sum of the 32 values
  *   isums   [KB][2][6]                   i32    sum of the 16 lower and of the 16 upper values
- * padded to 64 bytes. Tokens past the last are zero.
+ * padded to 64 bytes. Tokens past the last are zero. A buffer's shape is [tiles, K]: how many tokens
+ * are in it, a consumer takes from its own output.
  */
 
 #include "kernels/contract/types.h"

@@ -49,7 +49,7 @@ typedef struct {
     X(EMBED, "embed", 1, A(tokens, READ) A(table, READ) A(x, WRITE), F(scale))                          \
     /* y = x / rms(x) * weight: x, y [T, D] f32, weight [1, D] */                                       \
     X(RMS_NORM, "rms_norm", 1, A(x, READ) A(weight, READ) A(y, WRITE), F(epsilon))                      \
-    /* activation.h: x [T, K] f32 to a [tiles of T, K] a8 */                                            \
+    /* activation.h: x [T, K] f32 to a [ceil_div(T, 6), K] a8 */                                        \
     X(QUANTIZE, "quantize", 1, A(x, READ) A(a, WRITE), )                                                \
     /* rms_norm, then quantize, without the middle in memory */                                         \
     X(NORM_QUANTIZE, "norm_quantize", 1, A(x, READ) A(weight, READ) A(a, WRITE), F(epsilon))            \
@@ -69,6 +69,8 @@ typedef struct {
     /* y = silu(gate) * up: all [T, N] f32 */                                                           \
     X(SILU_MUL, "silu_mul", 1, A(gate, READ) A(up, READ) A(y, WRITE), )                                 \
     X(ADD, "add", 1, A(a, READ) A(b, READ) A(y, WRITE), )                                               \
+    /* y = a b c side by side, each [T, …] f32; what an unfused program says for linear_qkv */        \
+    X(JOIN, "join", 1, A(a, READ) A(b, READ) A(c, READ) A(y, WRITE), )                                  \
     /* Rotates q and k in qkv [T, (H + 2 G) C] in place and writes k and v into the sequence's pages. \
      * inverse_frequencies [1, rope_dims / 2] f32, with every scaling already in it */ \
     X(ROPE_CACHE, "rope_cache", 1,                                                                      \
