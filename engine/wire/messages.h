@@ -43,6 +43,9 @@ typedef enum {
 #undef X
 } SundogMessage;
 
+/* The payload's GVariant type; NULL for a number that is no message. */
+const char *sundog_message_signature(uint32_t number);
+
 /* Codes of a FAULT. X(NAME, text) */
 #define SUNDOG_FAULT_CODES(X)                                                          \
     X(LOAD_FAILED, "load_failed")       /* id 0: the core cannot be loaded */          \
@@ -60,7 +63,18 @@ typedef enum {
 const char *sundog_fault_code_text(SundogFaultCode code);
 
 typedef struct {
-    uint64_t id;            /* chosen by the server, never reused within one engine */
+    uint64_t id; /* 0: the engine itself */
+    SundogFaultCode code;
+    const char *text; /* for a person */
+} SundogFault;
+
+typedef enum {
+    SUNDOG_SUBMIT_NO_PREFIX = 1, /* do not reuse or keep a prefix */
+    SUNDOG_SUBMIT_ALL_FLAGS = 1,
+} SundogSubmitFlags;
+
+typedef struct {
+    uint64_t id;            /* not 0; chosen by the server, never reused within one engine */
     const uint32_t *prompt; /* [n_prompt] at least one token */
     uint32_t n_prompt;
     const uint32_t *produced; /* [n_produced] tokens already produced, when resubmitted */
@@ -78,7 +92,7 @@ typedef struct {
         penalty_window; /* last tokens of prompt and answer that penalties look at; 0: the answer alone */
     int32_t top_k;
     uint64_t seed;
-    uint32_t flags; /* bit 0: do not reuse or keep a prefix */
+    uint32_t flags; /* of SundogSubmitFlags */
 } SundogSubmit;
 
 typedef struct {
@@ -132,11 +146,14 @@ typedef struct {
 } SundogStatistics;
 
 /* Each pack returns a floating payload; each unpack checks all ranges that the wire itself knows and
- * borrows arrays from the payload. */
+ * borrows arrays and texts from the payload. Where a SUBMIT is refused for a value out of range,
+ * submit->id is still set, so that the engine can answer with a FAULT of that request. */
 GVariant *sundog_submit_pack(const SundogSubmit *submit);
 bool sundog_submit_unpack(GVariant *payload, SundogSubmit *submit, GError **error);
 GVariant *sundog_ready_pack(const SundogReady *ready);
 bool sundog_ready_unpack(GVariant *payload, SundogReady *ready, GError **error);
+GVariant *sundog_fault_pack(const SundogFault *fault);
+bool sundog_fault_unpack(GVariant *payload, SundogFault *fault, GError **error);
 GVariant *sundog_finish_pack(const SundogFinish *finish);
 bool sundog_finish_unpack(GVariant *payload, SundogFinish *finish, GError **error);
 GVariant *sundog_statistics_pack(const SundogStatistics *statistics);

@@ -1,0 +1,324 @@
+/* The messages between C structs and payloads: one pack and one unpack each. */
+
+#include "engine/wire/messages.h"
+#include <math.h>
+#include <string.h>
+
+/* Penalties are added to or multiplied with logits in f32: far inside its range, far outside use. */
+#define MAX_PENALTY 1e6
+
+static const char *const finish_reasons[] = {
+    [SUNDOG_FINISH_STOP] = "stop",
+    [SUNDOG_FINISH_LENGTH] = "length",
+    [SUNDOG_FINISH_CANCELLED] = "cancelled",
+};
+
+static const char *const fault_codes[] = {
+#define X(name, text) [SUNDOG_FAULT_##name] = text,
+    SUNDOG_FAULT_CODES(X)
+#undef X
+};
+
+const char *
+sundog_message_signature(uint32_t number)
+{
+    switch (number) {
+#define X(name, code, signature) \
+    case code:                   \
+        return signature;
+        SUNDOG_MESSAGES(X)
+#undef X
+    default:
+        return NULL;
+    }
+}
+
+const char *
+sundog_finish_reason_text(SundogFinishReason reason)
+{
+    g_return_val_if_fail((size_t)reason < G_N_ELEMENTS(finish_reasons), NULL);
+    return finish_reasons[reason];
+}
+
+const char *
+sundog_fault_code_text(SundogFaultCode code)
+{
+    g_return_val_if_fail((size_t)code < G_N_ELEMENTS(fault_codes), NULL);
+    return fault_codes[code];
+}
+
+/* Index of text in a list, or -1. */
+static int
+find_text(const char *const *texts, size_t n_texts, const char *text)
+{
+    for (size_t i = 0; i < n_texts; i++) {
+        if (strcmp(texts[i], text) == 0) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+G_GNUC_PRINTF(2, 3)
+static bool
+refuse(GError **error, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_autoptr(GError) made =
+        g_error_new_valist(SUNDOG_WIRE_ERROR, SUNDOG_WIRE_ERROR_MALFORMED, format, arguments);
+    va_end(arguments);
+    g_propagate_error(error, g_steal_pointer(&made));
+    return false;
+}
+
+static bool
+check_type(GVariant *payload, SundogMessage message, GError **error)
+{
+    const char *signature = sundog_message_signature(message);
+    if (!g_variant_is_of_type(payload, G_VARIANT_TYPE(signature))) {
+        return refuse(error, "message %d is %s where %s was expected", message,
+                      g_variant_get_type_string(payload), signature);
+    }
+    /* Serialized now, so that what is borrowed below stays where it is. */
+    g_variant_get_data(payload);
+    return true;
+}
+
+/* SUBMIT */
+
+static GVariant *
+pack_tokens(const uint32_t *tokens, uint32_t n_tokens)
+{
+    return g_variant_new_fixed_array(G_VARIANT_TYPE_UINT32, tokens, n_tokens, sizeof *tokens);
+}
+
+static const uint32_t *
+borrow_tokens(GVariant *payload, gsize index, uint32_t *n_tokens)
+{
+    g_autoptr(GVariant) child = g_variant_get_child_value(payload, index);
+    gsize n = 0;
+    const uint32_t *tokens = g_variant_get_fixed_array(child, &n, sizeof *tokens);
+    *n_tokens = (uint32_t)n;
+    return tokens;
+}
+
+GVariant *
+sundog_submit_pack(const SundogSubmit *submit)
+{
+    return g_variant_new("(t@au@auu@au(dddddduitu))", submit->id,
+                         pack_tokens(submit->prompt, submit->n_prompt),
+                         pack_tokens(submit->produced, submit->n_produced), submit->max_tokens,
+                         pack_tokens(submit->ends, submit->n_ends), submit->temperature,
+                         submit->top_p, submit->min_p, submit->repetition_penalty,
+                         submit->presence_penalty, submit->frequency_penalty,
+                         submit->penalty_window, submit->top_k, submit->seed, submit->flags);
+}
+
+/* NaN fails every one of these. */
+static bool
+check_sampling(const SundogSubmit *submit, GError **error)
+{
+    const struct {
+        const char *name;
+        double value, low, high;
+        bool above_low; /* low itself is not allowed */
+    } ranges[] = {
+        {"temperature", submit->temperature, 0, MAX_PENALTY, false},
+        {"top_p", submit->top_p, 0, 1, true},
+        {"min_p", submit->min_p, 0, 1, false},
+        {"repetition_penalty", submit->repetition_penalty, 0, MAX_PENALTY, true},
+        {"presence_penalty", submit->presence_penalty, -MAX_PENALTY, MAX_PENALTY, false},
+        {"frequency_penalty", submit->frequency_penalty, -MAX_PENALTY, MAX_PENALTY, false},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(ranges); i++) {
+        bool inside = ranges[i].value <= ranges[i].high &&
+                      (ranges[i].above_low ? ranges[i].value > ranges[i].low
+                                           : ranges[i].value >= ranges[i].low);
+        if (!inside) {
+            return refuse(error, "%s is %g where %s %g to %g is expected", ranges[i].name,
+                          ranges[i].value, ranges[i].above_low ? "above" : "from", ranges[i].low,
+                          ranges[i].high);
+        }
+    }
+    if (submit->top_k < 0) {
+        return refuse(error, "top_k is %d where 0 or more is expected", submit->top_k);
+    }
+    return true;
+}
+
+static bool
+check_submit(const SundogSubmit *submit, GError **error)
+{
+    if (submit->id == 0) {
+        return refuse(error, "a request with id 0, which stands for the engine");
+    }
+    if (submit->n_prompt == 0) {
+        return refuse(error, "the prompt has no token");
+    }
+    if (submit->max_tokens <= submit->n_produced) {
+        return refuse(error, "max_tokens is %u where more than the %u produced is expected",
+                      submit->max_tokens, submit->n_produced);
+    }
+    if (submit->flags & ~(uint32_t)SUNDOG_SUBMIT_ALL_FLAGS) {
+        return refuse(error, "flags are 0x%x where at most 0x%x are known", submit->flags,
+                      (unsigned)SUNDOG_SUBMIT_ALL_FLAGS);
+    }
+    return check_sampling(submit, error);
+}
+
+bool
+sundog_submit_unpack(GVariant *payload, SundogSubmit *submit, GError **error)
+{
+    *submit = (SundogSubmit){0};
+    if (!check_type(payload, SUNDOG_MESSAGE_SUBMIT, error)) {
+        return false;
+    }
+    g_variant_get(payload, "(t@au@auu@au(dddddduitu))", &submit->id, NULL, NULL,
+                  &submit->max_tokens, NULL, &submit->temperature, &submit->top_p, &submit->min_p,
+                  &submit->repetition_penalty, &submit->presence_penalty,
+                  &submit->frequency_penalty, &submit->penalty_window, &submit->top_k,
+                  &submit->seed, &submit->flags);
+    submit->prompt = borrow_tokens(payload, 1, &submit->n_prompt);
+    submit->produced = borrow_tokens(payload, 2, &submit->n_produced);
+    submit->ends = borrow_tokens(payload, 4, &submit->n_ends);
+    return check_submit(submit, error);
+}
+
+/* READY: name, kind and letter of its GVariant. None of them may be 0. */
+#define READY_NUMBERS(X)            \
+    X(context_length, uint32, "u")  \
+    X(n_vocabulary, uint32, "u")    \
+    X(max_sequences, uint32, "u")   \
+    X(max_step_tokens, uint32, "u") \
+    X(page_tokens, uint32, "u")     \
+    X(pool_pages, uint64, "t")      \
+    X(memory_bytes, uint64, "t")    \
+    X(n_threads, uint32, "u")
+
+GVariant *
+sundog_ready_pack(const SundogReady *ready)
+{
+    GVariantBuilder builder;
+    g_variant_builder_init(&builder, G_VARIANT_TYPE_VARDICT);
+#define X(name, kind, letter) \
+    g_variant_builder_add(&builder, "{sv}", #name, g_variant_new_##kind(ready->name));
+    READY_NUMBERS(X)
+#undef X
+    g_variant_builder_add(&builder, "{sv}", "device", g_variant_new_string(ready->device));
+    return g_variant_new("(@a{sv})", g_variant_builder_end(&builder));
+}
+
+bool
+sundog_ready_unpack(GVariant *payload, SundogReady *ready, GError **error)
+{
+    *ready = (SundogReady){0};
+    if (!check_type(payload, SUNDOG_MESSAGE_READY, error)) {
+        return false;
+    }
+    g_autoptr(GVariant) dictionary = g_variant_get_child_value(payload, 0);
+#define X(name, kind, letter)                                                             \
+    if (!g_variant_lookup(dictionary, #name, letter, &ready->name) || ready->name == 0) { \
+        return refuse(error, "READY without a usable " #name);                            \
+    }
+    READY_NUMBERS(X)
+#undef X
+    const char *device = NULL;
+    if (!g_variant_lookup(dictionary, "device", "&s", &device) ||
+        strlen(device) >= sizeof ready->device) {
+        return refuse(error, "READY without a usable device");
+    }
+    g_strlcpy(ready->device, device, sizeof ready->device);
+    return true;
+}
+
+/* FAULT */
+
+GVariant *
+sundog_fault_pack(const SundogFault *fault)
+{
+    return g_variant_new("(tss)", fault->id, sundog_fault_code_text(fault->code), fault->text);
+}
+
+bool
+sundog_fault_unpack(GVariant *payload, SundogFault *fault, GError **error)
+{
+    *fault = (SundogFault){0};
+    if (!check_type(payload, SUNDOG_MESSAGE_FAULT, error)) {
+        return false;
+    }
+    const char *code;
+    g_variant_get(payload, "(t&s&s)", &fault->id, &code, &fault->text);
+    int index = find_text(fault_codes, G_N_ELEMENTS(fault_codes), code);
+    if (index < 0) {
+        return refuse(error, "a FAULT of request %" G_GUINT64_FORMAT " with an unknown code",
+                      fault->id);
+    }
+    fault->code = (SundogFaultCode)index;
+    return true;
+}
+
+/* FINISH */
+
+GVariant *
+sundog_finish_pack(const SundogFinish *finish)
+{
+    return g_variant_new("(tsuuutttt)", finish->id, sundog_finish_reason_text(finish->reason),
+                         finish->n_prompt, finish->n_cached, finish->n_produced, finish->queue_us,
+                         finish->prefill_us, finish->decode_us, finish->step);
+}
+
+bool
+sundog_finish_unpack(GVariant *payload, SundogFinish *finish, GError **error)
+{
+    *finish = (SundogFinish){0};
+    if (!check_type(payload, SUNDOG_MESSAGE_FINISH, error)) {
+        return false;
+    }
+    const char *reason;
+    g_variant_get(payload, "(t&suuutttt)", &finish->id, &reason, &finish->n_prompt,
+                  &finish->n_cached, &finish->n_produced, &finish->queue_us, &finish->prefill_us,
+                  &finish->decode_us, &finish->step);
+    int index = find_text(finish_reasons, G_N_ELEMENTS(finish_reasons), reason);
+    if (index < 0) {
+        return refuse(error, "a FINISH of request %" G_GUINT64_FORMAT " with an unknown reason",
+                      finish->id);
+    }
+    finish->reason = (SundogFinishReason)index;
+    if (finish->n_cached > finish->n_prompt) {
+        return refuse(error, "a FINISH with %u cached of %u prompt tokens", finish->n_cached,
+                      finish->n_prompt);
+    }
+    return true;
+}
+
+/* STATISTICS */
+
+GVariant *
+sundog_statistics_pack(const SundogStatistics *statistics)
+{
+    GVariantBuilder builder;
+    g_variant_builder_init(&builder, G_VARIANT_TYPE_VARDICT);
+#define X(name) \
+    g_variant_builder_add(&builder, "{sv}", #name, g_variant_new_uint64(statistics->name));
+    SUNDOG_STATISTICS(X)
+#undef X
+    return g_variant_new("(@a{sv})", g_variant_builder_end(&builder));
+}
+
+bool
+sundog_statistics_unpack(GVariant *payload, SundogStatistics *statistics, GError **error)
+{
+    *statistics = (SundogStatistics){0};
+    if (!check_type(payload, SUNDOG_MESSAGE_STATISTICS, error)) {
+        return false;
+    }
+    g_autoptr(GVariant) dictionary = g_variant_get_child_value(payload, 0);
+#define X(name)                                                         \
+    if (!g_variant_lookup(dictionary, #name, "t", &statistics->name)) { \
+        return refuse(error, "STATISTICS without " #name);              \
+    }
+    SUNDOG_STATISTICS(X)
+#undef X
+    return true;
+}
