@@ -1,0 +1,671 @@
+/*
+ * A stand-in for sundog-engine that speaks the wire and plays a script: for tests of the server, the
+ * command line and the app, where only tokens, their timing and faults matter.
+ *
+ *     scripted-engine CORE [any further arguments are ignored]
+ *
+ * CORE is what a supervisor passes. The script is CORE itself where it is a file, else CORE/script.json,
+ * else CORE.json; without any, the defaults below hold. Beside the script it appends to SCRIPT.log one
+ * JSON object a line, and counts its starts there:
+ *     {"event":"start","pid":1,"n":0}
+ *     {"event":"submit","id":7,"entry":0,"prompt":[1,2],"produced":[],"max_tokens":16,"seed":5,
+ *      "temperature":0,"ends":[2]}
+ *     {"event":"cancel","id":7,"sent":3}         sent: tokens written before the cancel was read
+ *     {"event":"finish","id":7,"reason":"cancelled","sent":3,"after_cancel":0}
+ *     {"event":"end","why":"shutdown"}
+ *
+ * The script, every member optional (default in brackets):
+ *   "hello":  {"version": [1], "core": ["scripted"]}
+ *   "load":   {"ms": [0], "steps": [4]          PROGRESS frames over that time
+ *              "stall": [false]                 never gets ready
+ *              "fault": TEXT                    FAULT load_failed with that text, then exit 1
+ *              DEATH}                           dies after half of the steps
+ *   "ready":  {"context_length": [2048], "n_vocabulary": [49152], "max_sequences": [16],
+ *              "max_step_tokens": [512], "page_tokens": [64], "pool_pages": [1024],
+ *              "memory_bytes": [1000000], "n_threads": [1], "device": ["scripted"]}
+ *   "requests": [ENTRY, …]   the n-th SUBMIT of this process takes the n-th, the last one repeats;
+ *                            an entry with "prompt_has": TOKEN is taken by any prompt that holds it,
+ *                            before the order is asked
+ *   "ignore_shutdown": [false]   reads on after SHUTDOWN, end of input and SIGTERM: only SIGKILL helps
+ *   "stderr": TEXT           written to standard error at the start, as it is
+ *   "starts": [SCRIPT, …]    members that replace those above at the n-th start of this script;
+ *                            the last one repeats
+ * ENTRY:
+ *   "tokens": [TOKEN, …]     what is produced; without it max_tokens tokens that are a function of
+ *                            seed, prompt and index (so a resubmitted request goes on the same)
+ *   "repeat": [false]        go round "tokens" until max_tokens
+ *   "prefill_ms": [0], "prefill_steps": [1]     PREFILL frames over that time
+ *   "stall_prefill": [false] ADMITTED and then nothing, but a cancel is heard
+ *   "token_ms": [0]          between two tokens
+ *   "n_cached": [0]          reported as taken from the cache
+ *   "reason": ["stop"]       of FINISH where the tokens end before max_tokens, else "length"
+ *   "fault": CODE, "fault_at": [0]   FAULT of that code in place of the token of that index
+ *   "late_cancel": [0]       tokens still written after a cancel; -1: cancels are ignored
+ *   "at": [0], DEATH         dies in place of the token of that index (those resumed are counted)
+ * DEATH is one of
+ *   "die": "exit" with "status": [1] | "abort" | "kill" | "close" (closes its output and sleeps)
+ *        | "garbage" (writes bytes that are no frame and sleeps)
+ * each with "last_words": TEXT for standard error. A resubmitted request starts at index n_produced.
+ */
+
+#include "engine/wire/messages.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <json-glib/json-glib.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+typedef struct {
+    uint64_t id;
+    JsonObject *entry; /* borrowed from the script, or NULL */
+    JsonArray *tokens; /* borrowed, or NULL: made up */
+    uint64_t salt;     /* of the tokens that are made up */
+    uint32_t n_prompt;
+    uint32_t n_resumed;
+    uint32_t index; /* of the next token */
+    uint32_t max_tokens;
+    uint32_t n_sent;
+    int64_t n_late; /* tokens still to come after a cancel */
+    uint32_t n_after_cancel;
+    int64_t n_prefill_left; /* steps */
+    bool admitted;
+    bool cancelled;
+    int64_t submitted_us;
+    int64_t first_us; /* of the first token, or 0 */
+    int64_t next_us;  /* when to act next; INT64_MAX: never */
+} Request;
+
+static JsonObject *script;
+static JsonObject *start_script; /* members that replace the script's, or NULL */
+static int log_fd = -1;
+static GPtrArray *requests;
+static uint32_t n_submitted;
+static uint64_t step;
+static SundogStatistics statistics;
+
+/* Reading the script */
+
+static JsonNode *
+member(JsonObject *object, const char *name)
+{
+    return object && json_object_has_member(object, name) ? json_object_get_member(object, name)
+                                                          : NULL;
+}
+
+static JsonNode *
+script_member(const char *name)
+{
+    JsonNode *node = member(start_script, name);
+    return node ? node : member(script, name);
+}
+
+static JsonObject *
+script_object(const char *name)
+{
+    JsonNode *node = script_member(name);
+    return node ? json_node_get_object(node) : NULL;
+}
+
+static int64_t
+get_int(JsonObject *object, const char *name, int64_t otherwise)
+{
+    JsonNode *node = member(object, name);
+    return node ? json_node_get_int(node) : otherwise;
+}
+
+static const char *
+get_text(JsonObject *object, const char *name, const char *otherwise)
+{
+    JsonNode *node = member(object, name);
+    return node ? json_node_get_string(node) : otherwise;
+}
+
+static bool
+get_bool(JsonObject *object, const char *name)
+{
+    JsonNode *node = member(object, name);
+    return node && json_node_get_boolean(node);
+}
+
+static char *
+find_script(const char *core)
+{
+    if (g_file_test(core, G_FILE_TEST_IS_REGULAR)) {
+        return g_strdup(core);
+    }
+    char *inside = g_build_filename(core, "script.json", NULL);
+    if (g_file_test(inside, G_FILE_TEST_EXISTS)) {
+        return inside;
+    }
+    g_free(inside);
+    return g_strconcat(core, ".json", NULL);
+}
+
+/* The log beside the script */
+
+G_GNUC_PRINTF(1, 2)
+static void
+note(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_autofree char *text = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    g_autofree char *line = g_strconcat(text, "\n", NULL);
+    if (log_fd >= 0 && write(log_fd, line, strlen(line)) < 0) {
+        g_printerr("scripted-engine: cannot write its log: %s\n", g_strerror(errno));
+    }
+}
+
+static uint32_t
+count_starts(const char *path)
+{
+    g_autofree char *text = NULL;
+    uint32_t n_starts = 0;
+    if (g_file_get_contents(path, &text, NULL, NULL)) {
+        for (const char *at = text; (at = strstr(at, "\"event\":\"start\"")); at++) {
+            n_starts++;
+        }
+    }
+    return n_starts;
+}
+
+static void
+open_script(const char *core)
+{
+    g_autofree char *path = find_script(core);
+    g_autofree char *log_path = g_strconcat(path, ".log", NULL);
+    uint32_t n_starts = count_starts(log_path);
+    log_fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    g_autoptr(JsonParser) parser = json_parser_new();
+    g_autoptr(GError) error = NULL;
+    if (!g_file_test(path, G_FILE_TEST_EXISTS)) {
+        script = json_object_new();
+    } else if (json_parser_load_from_file(parser, path, &error)) {
+        script = json_object_ref(json_node_get_object(json_parser_get_root(parser)));
+    } else {
+        g_printerr("scripted-engine: %s: %s\n", path, error->message);
+        exit(2);
+    }
+    JsonNode *starts = member(script, "starts");
+    if (starts) {
+        JsonArray *list = json_node_get_array(starts);
+        guint last = json_array_get_length(list) - 1;
+        start_script = json_array_get_object_element(list, MIN(n_starts, last));
+    }
+    note("{\"event\":\"start\",\"pid\":%d,\"n\":%u}", (int)getpid(), n_starts);
+}
+
+/* Writing */
+
+static void
+end(const char *why)
+{
+    note("{\"event\":\"end\",\"why\":\"%s\"}", why);
+    exit(0);
+}
+
+static void
+send(SundogMessage type, GVariant *payload)
+{
+    g_autoptr(GError) error = NULL;
+    if (!sundog_frame_write(STDOUT_FILENO, type, payload, &error)) {
+        end("nobody reads");
+    }
+}
+
+static void
+sleep_ms(int64_t ms)
+{
+    g_usleep((gulong)MAX(ms, 0) * 1000);
+}
+
+static G_GNUC_NORETURN void
+sleep_for_ever(void)
+{
+    for (;;) {
+        pause();
+    }
+}
+
+static void
+die(JsonObject *how)
+{
+    const char *kind = get_text(how, "die", NULL);
+    const char *words = get_text(how, "last_words", "");
+    note("{\"event\":\"end\",\"why\":\"%s\"}", kind);
+    if (write(STDERR_FILENO, words, strlen(words)) < 0) {
+        return;
+    }
+    if (strcmp(kind, "abort") == 0) {
+        abort();
+    } else if (strcmp(kind, "kill") == 0) {
+        kill(getpid(), SIGKILL);
+    } else if (strcmp(kind, "exit") == 0) {
+        _exit((int)get_int(how, "status", 1));
+    } else if (strcmp(kind, "close") == 0) {
+        close(STDOUT_FILENO);
+        sleep_for_ever();
+    } else if (strcmp(kind, "garbage") == 0) {
+        static const char garbage[] = "Segmentation fault? No: just no frame at all.";
+        if (write(STDOUT_FILENO, garbage, sizeof garbage) > 0) {
+            sleep_for_ever();
+        }
+    }
+    g_printerr("scripted-engine: no death is called \"%s\"\n", kind);
+    _exit(2);
+}
+
+/* Loading */
+
+static void
+load(void)
+{
+    JsonObject *hello = script_object("hello");
+    send(SUNDOG_MESSAGE_HELLO,
+         g_variant_new("(uss)", (uint32_t)get_int(hello, "version", SUNDOG_WIRE_VERSION),
+                       SUNDOG_VERSION, get_text(hello, "core", "scripted")));
+    JsonObject *how = script_object("load");
+    int64_t n_steps = MAX(get_int(how, "steps", 4), 1);
+    for (int64_t i = 0; i < n_steps; i++) {
+        send(SUNDOG_MESSAGE_PROGRESS,
+             g_variant_new("(sd)", "weights", (double)i / (double)n_steps));
+        sleep_ms(get_int(how, "ms", 0) / n_steps);
+        if (member(how, "die") && i >= n_steps / 2) {
+            die(how);
+        }
+    }
+    if (get_bool(how, "stall")) {
+        sleep_for_ever();
+    }
+    const char *fault = get_text(how, "fault", NULL);
+    if (fault) {
+        send(SUNDOG_MESSAGE_FAULT,
+             sundog_fault_pack(&(SundogFault){.code = SUNDOG_FAULT_LOAD_FAILED, .text = fault}));
+        _exit(1);
+    }
+}
+
+static void
+get_ready(void)
+{
+    JsonObject *how = script_object("ready");
+    SundogReady ready = {
+        .context_length = (uint32_t)get_int(how, "context_length", 2048),
+        .n_vocabulary = (uint32_t)get_int(how, "n_vocabulary", 49152),
+        .max_sequences = (uint32_t)get_int(how, "max_sequences", 16),
+        .max_step_tokens = (uint32_t)get_int(how, "max_step_tokens", 512),
+        .page_tokens = (uint32_t)get_int(how, "page_tokens", 64),
+        .pool_pages = (uint64_t)get_int(how, "pool_pages", 1024),
+        .memory_bytes = (uint64_t)get_int(how, "memory_bytes", 1000000),
+        .n_threads = (uint32_t)get_int(how, "n_threads", 1),
+    };
+    g_strlcpy(ready.device, get_text(how, "device", "scripted"), sizeof ready.device);
+    send(SUNDOG_MESSAGE_READY, sundog_ready_pack(&ready));
+}
+
+/* Requests */
+
+static bool
+holds(const SundogSubmit *submit, int64_t token)
+{
+    for (uint32_t i = 0; i < submit->n_prompt; i++) {
+        if (submit->prompt[i] == token) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Index of the entry for a request, or -1 where the script names none. */
+static int
+choose_entry(const SundogSubmit *submit, JsonArray *entries)
+{
+    int n_entries = entries ? (int)json_array_get_length(entries) : 0;
+    for (int i = 0; i < n_entries; i++) {
+        JsonNode *token = member(json_array_get_object_element(entries, (guint)i), "prompt_has");
+        if (token && holds(submit, json_node_get_int(token))) {
+            return i;
+        }
+    }
+    int last = -1;
+    int64_t n_left = n_submitted++;
+    for (int i = 0; i < n_entries && n_left >= 0; i++) {
+        if (!member(json_array_get_object_element(entries, (guint)i), "prompt_has")) {
+            last = i;
+            n_left--;
+        }
+    }
+    return last;
+}
+
+static char *
+print_tokens(const uint32_t *tokens, uint32_t n_tokens)
+{
+    GString *text = g_string_new("[");
+    for (uint32_t i = 0; i < n_tokens; i++) {
+        g_string_append_printf(text, "%s%u", i > 0 ? "," : "", tokens[i]);
+    }
+    return g_string_free(g_string_append_c(text, ']'), FALSE);
+}
+
+static void
+note_submit(const SundogSubmit *submit, int entry)
+{
+    g_autofree char *prompt = print_tokens(submit->prompt, submit->n_prompt);
+    g_autofree char *produced = print_tokens(submit->produced, submit->n_produced);
+    g_autofree char *ends = print_tokens(submit->ends, submit->n_ends);
+    note("{\"event\":\"submit\",\"id\":%" G_GUINT64_FORMAT
+         ",\"entry\":%d,\"prompt\":%s,\"produced\":%s,\"max_tokens\":%u,\"seed\":%" G_GUINT64_FORMAT
+         ",\"temperature\":%g,\"ends\":%s}",
+         submit->id, entry, prompt, produced, submit->max_tokens, submit->seed, submit->temperature,
+         ends);
+}
+
+static void
+submit_request(GVariant *payload)
+{
+    SundogSubmit submit;
+    g_autoptr(GError) error = NULL;
+    if (!sundog_submit_unpack(payload, &submit, &error)) {
+        send(SUNDOG_MESSAGE_FAULT, sundog_fault_pack(&(SundogFault){
+                                       submit.id, SUNDOG_FAULT_BAD_REQUEST, error->message}));
+        return;
+    }
+    JsonNode *node = script_member("requests");
+    JsonArray *entries = node ? json_node_get_array(node) : NULL;
+    int chosen = choose_entry(&submit, entries);
+    JsonObject *entry = chosen >= 0 ? json_array_get_object_element(entries, (guint)chosen) : NULL;
+    note_submit(&submit, chosen);
+
+    Request *request = g_new0(Request, 1);
+    *request = (Request){
+        .id = submit.id,
+        .entry = entry,
+        .tokens = member(entry, "tokens") ? json_object_get_array_member(entry, "tokens") : NULL,
+        .salt = submit.seed,
+        .n_prompt = submit.n_prompt,
+        .n_resumed = submit.n_produced,
+        .index = submit.n_produced,
+        .max_tokens = submit.max_tokens,
+        .n_prefill_left = MAX(get_int(entry, "prefill_steps", 1), 1),
+        .submitted_us = g_get_monotonic_time(),
+    };
+    for (uint32_t i = 0; i < submit.n_prompt; i++) {
+        request->salt = request->salt * 31 + submit.prompt[i];
+    }
+    request->next_us = request->submitted_us;
+    g_ptr_array_add(requests, request);
+}
+
+static void
+finish(Request *request, SundogFinishReason reason)
+{
+    int64_t now = g_get_monotonic_time();
+    int64_t first = request->first_us ? request->first_us : now;
+    send(SUNDOG_MESSAGE_FINISH,
+         sundog_finish_pack(&(SundogFinish){
+             .id = request->id,
+             .reason = reason,
+             .n_prompt = request->n_prompt,
+             .n_cached = (uint32_t)MIN(get_int(request->entry, "n_cached", 0), request->n_prompt),
+             .n_produced = request->index,
+             .prefill_us = (uint64_t)(first - request->submitted_us),
+             .decode_us = (uint64_t)(now - first),
+             .step = step,
+         }));
+    note("{\"event\":\"finish\",\"id\":%" G_GUINT64_FORMAT
+         ",\"reason\":\"%s\",\"sent\":%u,\"after_cancel\":%u}",
+         request->id, sundog_finish_reason_text(reason), request->n_sent, request->n_after_cancel);
+    *(reason == SUNDOG_FINISH_CANCELLED ? &statistics.n_cancelled : &statistics.n_finished) += 1;
+    g_ptr_array_remove(requests, request);
+}
+
+static void
+cancel_request(uint64_t id)
+{
+    for (guint i = 0; i < requests->len; i++) {
+        Request *request = requests->pdata[i];
+        if (request->id == id && !request->cancelled) {
+            note("{\"event\":\"cancel\",\"id\":%" G_GUINT64_FORMAT ",\"sent\":%u}", id,
+                 request->n_sent);
+            request->cancelled = true;
+            request->n_late = get_int(request->entry, "late_cancel", 0);
+            if (request->n_late == 0) {
+                finish(request, SUNDOG_FINISH_CANCELLED);
+            }
+            return;
+        }
+    }
+}
+
+static uint32_t
+next_token(const Request *request)
+{
+    if (request->tokens) {
+        guint n_tokens = json_array_get_length(request->tokens);
+        return (uint32_t)json_array_get_int_element(request->tokens, request->index % n_tokens);
+    }
+    uint64_t mixed = (request->salt + request->index) * 0x9e3779b97f4a7c15u;
+    return (uint32_t)((mixed >> 33) %
+                      (uint64_t)get_int(script_object("ready"), "n_vocabulary", 49152));
+}
+
+static void
+prefill(Request *request)
+{
+    if (!request->admitted) {
+        request->admitted = true;
+        send(SUNDOG_MESSAGE_ADMITTED, g_variant_new("(t)", request->id));
+        if (get_bool(request->entry, "stall_prefill")) {
+            request->next_us = INT64_MAX;
+            return;
+        }
+    } else {
+        request->n_prefill_left--;
+        int64_t n_steps = MAX(get_int(request->entry, "prefill_steps", 1), 1);
+        int64_t n_done = request->n_prompt * (n_steps - request->n_prefill_left) / n_steps;
+        uint32_t n_cached = (uint32_t)get_int(request->entry, "n_cached", 0);
+        send(SUNDOG_MESSAGE_PREFILL,
+             g_variant_new("(tuuu)", request->id, (uint32_t)n_done, request->n_prompt, n_cached));
+    }
+    if (request->n_prefill_left > 0) {
+        int64_t n_steps = MAX(get_int(request->entry, "prefill_steps", 1), 1);
+        request->next_us += get_int(request->entry, "prefill_ms", 0) * 1000 / n_steps;
+    }
+}
+
+/* True where the request lives on and its token belongs into this step. */
+static bool
+produce(Request *request, uint32_t *token)
+{
+    if (request->tokens && !get_bool(request->entry, "repeat") &&
+        request->index >= json_array_get_length(request->tokens)) {
+        const char *reason = get_text(request->entry, "reason", "stop");
+        finish(request, strcmp(reason, "length") == 0 ? SUNDOG_FINISH_LENGTH : SUNDOG_FINISH_STOP);
+        return false;
+    }
+    if (request->index >= request->max_tokens) {
+        finish(request, SUNDOG_FINISH_LENGTH);
+        return false;
+    }
+    if (member(request->entry, "die") && request->index == get_int(request->entry, "at", 0)) {
+        die(request->entry);
+    }
+    const char *fault = get_text(request->entry, "fault", NULL);
+    if (fault && request->index == get_int(request->entry, "fault_at", 0)) {
+        send(SUNDOG_MESSAGE_FAULT,
+             g_variant_new("(tss)", request->id, fault, "the script wants this fault"));
+        g_ptr_array_remove(requests, request);
+        return false;
+    }
+    *token = next_token(request);
+    return true;
+}
+
+static void
+count_token(Request *request, int64_t now)
+{
+    request->first_us = request->first_us ? request->first_us : now;
+    request->next_us += get_int(request->entry, "token_ms", 0) * 1000;
+    request->index++;
+    request->n_sent++;
+    statistics.n_produced_tokens++;
+    if (request->cancelled) {
+        request->n_after_cancel++;
+        if (request->n_late > 0 && --request->n_late == 0) {
+            finish(request, SUNDOG_FINISH_CANCELLED);
+        }
+    }
+}
+
+/* Everything that is due: the tokens of all requests in one frame, as of one step. */
+static void
+play(void)
+{
+    int64_t now = g_get_monotonic_time();
+    GVariantBuilder rows;
+    g_variant_builder_init(&rows, G_VARIANT_TYPE("a(tuu)"));
+    g_autoptr(GPtrArray) in_step = g_ptr_array_new();
+    for (guint i = requests->len; i-- > 0;) {
+        Request *request = requests->pdata[i];
+        uint32_t token;
+        if (request->next_us > now) {
+            continue;
+        }
+        if (request->n_prefill_left > 0) {
+            prefill(request);
+        } else if (produce(request, &token)) {
+            g_variant_builder_add(&rows, "(tuu)", request->id, request->index, token);
+            g_ptr_array_add(in_step, request);
+        }
+    }
+    g_autoptr(GVariant) payload =
+        g_variant_ref_sink(g_variant_new("(t@a(tuu))", ++step, g_variant_builder_end(&rows)));
+    statistics.n_steps++;
+    if (in_step->len > 0) {
+        send(SUNDOG_MESSAGE_TOKENS, payload);
+    }
+    for (guint i = 0; i < in_step->len; i++) {
+        count_token(in_step->pdata[i], now);
+    }
+}
+
+static int
+wait_ms(void)
+{
+    int64_t next = INT64_MAX;
+    for (guint i = 0; i < requests->len; i++) {
+        next = MIN(next, ((Request *)requests->pdata[i])->next_us);
+    }
+    if (next == INT64_MAX) {
+        return -1;
+    }
+    return (int)CLAMP((next - g_get_monotonic_time() + 999) / 1000, 0, 1000);
+}
+
+/* The loop */
+
+static void
+leave(const char *why)
+{
+    JsonNode *node = script_member("ignore_shutdown");
+    if (node && json_node_get_boolean(node)) {
+        note("{\"event\":\"ignored\",\"why\":\"%s\"}", why);
+    } else {
+        end(why);
+    }
+}
+
+static void
+take_frame(uint32_t type, GVariant *payload)
+{
+    switch (type) {
+    case SUNDOG_MESSAGE_SUBMIT:
+        submit_request(payload);
+        break;
+    case SUNDOG_MESSAGE_CANCEL: {
+        uint64_t id;
+        g_variant_get(payload, "(t)", &id);
+        cancel_request(id);
+        break;
+    }
+    case SUNDOG_MESSAGE_STATISTICS_ASKED:
+        statistics.n_running = requests->len;
+        send(SUNDOG_MESSAGE_STATISTICS, sundog_statistics_pack(&statistics));
+        break;
+    case SUNDOG_MESSAGE_SHUTDOWN:
+        leave("shutdown");
+        break;
+    default:
+        g_printerr("scripted-engine: message %u does not go this way\n", type);
+        exit(2);
+    }
+}
+
+/* Reads once and takes all whole frames; false at the end of input. */
+static bool
+read_frames(SundogFrameDecoder *decoder)
+{
+    char buffer[65536];
+    ssize_t n_read = read(STDIN_FILENO, buffer, sizeof buffer);
+    if (n_read <= 0) {
+        return n_read < 0 && errno == EINTR;
+    }
+    sundog_frame_decoder_feed(decoder, buffer, (size_t)n_read);
+    for (;;) {
+        uint32_t type;
+        g_autoptr(GVariant) payload = NULL;
+        g_autoptr(GError) error = NULL;
+        if (!sundog_frame_decoder_next(decoder, &type, &payload, &error)) {
+            g_printerr("scripted-engine: %s\n", error->message);
+            exit(2);
+        }
+        if (!payload) {
+            return true;
+        }
+        take_frame(type, payload);
+    }
+}
+
+static void
+loop(void)
+{
+    g_autoptr(SundogFrameDecoder) decoder = sundog_frame_decoder_new();
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    for (;;) {
+        poll(&input, 1, wait_ms());
+        if (input.fd >= 0 && input.revents && !read_frames(decoder)) {
+            input.fd = -1;
+            leave("end of input");
+        }
+        play();
+    }
+}
+
+int
+main(int argc, char **argv)
+{
+    if (argc < 2) {
+        g_printerr("usage: scripted-engine CORE [ignored …]\n");
+        return 2;
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    signal(SIGPIPE, SIG_IGN);
+    requests = g_ptr_array_new_with_free_func(g_free);
+    open_script(argv[1]);
+    JsonNode *ignores = script_member("ignore_shutdown");
+    if (ignores && json_node_get_boolean(ignores)) {
+        signal(SIGTERM, SIG_IGN);
+    }
+    JsonNode *words = script_member("stderr");
+    if (words) {
+        g_printerr("%s", json_node_get_string(words));
+    }
+    load();
+    get_ready();
+    loop();
+}
