@@ -25,8 +25,10 @@ typedef enum {
 #define SUNDOG_TOKEN_NONE UINT32_MAX
 
 typedef struct {
-    const char *text; /* The vocabulary's own spelling (byte-level BPE: GPT-2's byte letters). */
-    uint32_t length;  /* bytes */
+    const char
+        *text;       /* The vocabulary's own spelling (byte-level BPE: GPT-2's byte letters), UTF-8,
+                         NUL-terminated; may be empty in odd files, then it matches nothing. */
+    uint32_t length; /* bytes */
     SundogTokenKind kind;
     float score;
 } SundogToken;
@@ -36,7 +38,7 @@ typedef struct {
     char *pre_tokenizer; /* "gpt-2", "smollm", "llama-bpe", "qwen2": GGUF's names. */
     SundogToken *tokens; /* [n_tokens] */
     uint32_t n_tokens;
-    char **merges; /* [n_merges] "left right", best first */
+    const char **merges; /* [n_merges] "left right", best first */
     uint32_t n_merges;
     uint32_t bos; /* SUNDOG_TOKEN_NONE where there is none, as for all below. */
     uint32_t eos;
@@ -48,13 +50,17 @@ typedef struct {
     bool add_eos;
     bool add_space_prefix;
     bool ignore_merges;    /* A whole word that is a token is taken without merging. */
-    GStringChunk *strings; /* Owns all token texts. */
+    GStringChunk *strings; /* Owns the texts of all tokens and merges. */
 } SundogVocabulary;
 
+/* An empty one, to be filled by its maker: the arrays are g_malloc()ed, texts go into `strings`. */
 SundogVocabulary *sundog_vocabulary_new(void);
 void sundog_vocabulary_free(SundogVocabulary *vocabulary);
+/* Adds a token to `ends` unless it is there, or is SUNDOG_TOKEN_NONE. */
+void sundog_vocabulary_add_end(SundogVocabulary *vocabulary, uint32_t token);
 
-/* The binary form in a core, described above the reader in vocabulary.c. */
+/* The binary form in a core, described above the reader in vocabulary.c. Reading returns NULL with
+ * the reason in the reader; it checks every id against the number of tokens. */
 void sundog_vocabulary_write(const SundogVocabulary *vocabulary, SundogWriter *writer);
 SundogVocabulary *sundog_vocabulary_read(SundogReader *reader);
 
