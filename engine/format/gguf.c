@@ -460,6 +460,12 @@ sundog_gguf_get_file_bytes(const SundogGguf *gguf)
     return g_bytes_get_size(gguf->bytes);
 }
 
+char *
+sundog_gguf_dup_sha256(const SundogGguf *gguf)
+{
+    return g_compute_checksum_for_bytes(G_CHECKSUM_SHA256, gguf->bytes);
+}
+
 size_t
 sundog_gguf_get_n_tensors(const SundogGguf *gguf)
 {

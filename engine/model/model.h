@@ -77,11 +77,16 @@ typedef struct {
 
 typedef struct SundogModel SundogModel;
 
+/* Errors are of SUNDOG_FORMAT_ERROR; UNSUPPORTED where the file is sound but not of a kind known here:
+ * a tensor or a setting that no role or dimension stands for is refused rather than left out. */
 SundogModel *sundog_model_open(const char *path, GError **error);
 /* The vocabulary and chat template alone, from a file that need not hold tensors. */
 SundogModel *sundog_model_open_vocabulary(const char *path, GError **error);
+/* The whole model over a GGUF file in memory, for tests and fuzzing. Takes a reference. */
+SundogModel *sundog_model_new_from_bytes(GBytes *bytes, const char *name, GError **error);
 void sundog_model_free(SundogModel *model);
 
+/* NULL where only the vocabulary was opened. */
 const SundogModelDimensions *sundog_model_get_dimensions(const SundogModel *model);
 const SundogVocabulary *sundog_model_get_vocabulary(const SundogModel *model);
 /* Jinja source, or NULL where the model has none. */

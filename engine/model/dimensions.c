@@ -1,0 +1,261 @@
+/* A model's numbers. The limits are some way beyond any published model and low enough that products
+ * of any three of them fit in 64 bits. Source of the keys: GGUF's specification. */
+
+#include "engine/model/dimensions.h"
+
+#include "engine/format/error.h"
+#include <math.h>
+#include <string.h>
+
+#define MAX_LAYERS 1024
+#define MAX_FEATURES (1u << 20)
+#define MAX_HEADS 4096
+#define MAX_HEAD_DIM 1024
+#define MAX_CONTEXT (1u << 27)
+
+/* The families whose numbers are read here. GGUF's llama files have the rows of Q and K permuted so
+ * that pairs are neighbours. */
+static const struct {
+    const char *name;
+    bool rope_interleaved;
+} architectures[] = {{"llama", true}, {"qwen2", false}};
+
+/* Reads one architecture's keys; the first failure is kept, and later reads do nothing. */
+typedef struct {
+    const SundogGguf *gguf;
+    const char *architecture;
+    GError *error;
+} Keys;
+
+static void fail(Keys *keys, int code, const char *format, ...) G_GNUC_PRINTF(3, 4);
+
+static void
+fail(Keys *keys, int code, const char *format, ...)
+{
+    if (keys->error != NULL)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    keys->error = g_error_new_valist(SUNDOG_FORMAT_ERROR, code, format, arguments);
+    va_end(arguments);
+}
+
+static char *
+dup_key(const Keys *keys, const char *name)
+{
+    return g_strconcat(keys->architecture, ".", name, NULL);
+}
+
+static bool
+has(const Keys *keys, const char *name)
+{
+    g_autofree char *key = dup_key(keys, name);
+    return sundog_gguf_has(keys->gguf, key);
+}
+
+/* A whole number from 1 to max. */
+static uint32_t
+read_count(Keys *keys, const char *name, uint32_t max)
+{
+    g_autofree char *key = dup_key(keys, name);
+    uint64_t value = 0;
+    if (!sundog_gguf_get_uint(keys->gguf, key, &value))
+        fail(keys, SUNDOG_FORMAT_ERROR_INVALID, "%s is %s, expected a number from 1 to %u", key,
+             sundog_gguf_has(keys->gguf, key) ? "not a whole number" : "missing", max);
+    else if (value < 1 || value > max)
+        fail(keys, SUNDOG_FORMAT_ERROR_INVALID,
+             "%s is %" G_GUINT64_FORMAT ", expected a number from 1 to %u", key, value, max);
+    return keys->error == NULL ? (uint32_t)value : 1;
+}
+
+static uint32_t
+read_count_or(Keys *keys, const char *name, uint32_t max, uint32_t fallback)
+{
+    return has(keys, name) ? read_count(keys, name, max) : fallback;
+}
+
+/* A finite number above 0 and up to max. */
+static double
+read_positive(Keys *keys, const char *name, double max)
+{
+    g_autofree char *key = dup_key(keys, name);
+    double value = 0;
+    if (!sundog_gguf_get_float(keys->gguf, key, &value))
+        fail(keys, SUNDOG_FORMAT_ERROR_INVALID, "%s is %s, expected a number above 0 and up to %g",
+             key, sundog_gguf_has(keys->gguf, key) ? "not a real number" : "missing", max);
+    else if (!(value > 0 && value <= max))
+        fail(keys, SUNDOG_FORMAT_ERROR_INVALID, "%s is %g, expected a number above 0 and up to %g",
+             key, value, max);
+    return keys->error == NULL ? value : 1;
+}
+
+static double
+read_positive_or(Keys *keys, const char *name, double max, double fallback)
+{
+    return has(keys, name) ? read_positive(keys, name, max) : fallback;
+}
+
+static const char *
+get_text(const SundogGguf *gguf, const char *key)
+{
+    size_t n_bytes;
+    const char *text = sundog_gguf_get_string(gguf, key, &n_bytes);
+    return text != NULL && n_bytes > 0 && g_utf8_validate_len(text, n_bytes, NULL) ? text : NULL;
+}
+
+static void
+read_architecture(Keys *keys, SundogModelDimensions *dimensions)
+{
+    const char *name = get_text(keys->gguf, "general.architecture");
+    for (size_t i = 0; name != NULL && i < G_N_ELEMENTS(architectures); i++) {
+        if (strcmp(name, architectures[i].name) == 0) {
+            dimensions->architecture = keys->architecture = architectures[i].name;
+            dimensions->rope_interleaved = architectures[i].rope_interleaved;
+            return;
+        }
+    }
+    g_autoptr(GString) known = g_string_new(NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(architectures); i++)
+        g_string_append_printf(known, "%s%s", i > 0 ? ", " : "", architectures[i].name);
+    fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED, "general.architecture is %s, known are: %s",
+         name != NULL ? name : "missing", known->str);
+}
+
+/* Settings that change what the model computes and that no dimension stands for. */
+static void
+refuse_unknown_settings(Keys *keys)
+{
+    static const char *const counts[] = {"expert_count", "expert_used_count"};
+    for (size_t i = 0; i < G_N_ELEMENTS(counts); i++) {
+        g_autofree char *key = dup_key(keys, counts[i]);
+        uint64_t value = 0;
+        if (sundog_gguf_get_uint(keys->gguf, key, &value) && value > 0)
+            fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                 "%s is %" G_GUINT64_FORMAT ", expected 0: experts are not known here", key, value);
+    }
+    g_autofree char *causal = dup_key(keys, "attention.causal");
+    bool is_causal = true;
+    if (sundog_gguf_get_bool(keys->gguf, causal, &is_causal) && !is_causal)
+        fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+             "%s is false, expected true: only models that write text are known here", causal);
+}
+
+static void
+read_context(Keys *keys, SundogModelDimensions *dimensions)
+{
+    dimensions->context_length = read_count(keys, "context_length", MAX_CONTEXT);
+    /* Inside its window, sliding attention is full attention, which is what recipes build. */
+    g_autofree char *key = dup_key(keys, "attention.sliding_window");
+    uint64_t window = 0;
+    if (sundog_gguf_get_uint(keys->gguf, key, &window) && window > 0)
+        dimensions->context_length = (uint32_t)MIN(dimensions->context_length, window);
+}
+
+static void
+read_head_dim(Keys *keys, SundogModelDimensions *dimensions)
+{
+    if (has(keys, "attention.key_length")) {
+        dimensions->head_dim = read_count(keys, "attention.key_length", MAX_HEAD_DIM);
+    } else {
+        dimensions->head_dim = dimensions->hidden_size / dimensions->n_heads;
+        if (dimensions->hidden_size % dimensions->n_heads != 0)
+            fail(keys, SUNDOG_FORMAT_ERROR_INVALID,
+                 "%s.embedding_length is %u, expected a multiple of attention.head_count, %u",
+                 keys->architecture, dimensions->hidden_size, dimensions->n_heads);
+    }
+    uint32_t value_dim =
+        read_count_or(keys, "attention.value_length", MAX_HEAD_DIM, dimensions->head_dim);
+    if (value_dim != dimensions->head_dim)
+        fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+             "%s.attention.value_length is %u, expected that of the keys, %u", keys->architecture,
+             value_dim, dimensions->head_dim);
+    if (dimensions->head_dim < 2 || dimensions->head_dim > MAX_HEAD_DIM ||
+        dimensions->head_dim % 2 != 0)
+        fail(keys, SUNDOG_FORMAT_ERROR_INVALID,
+             "a head of %s has %u dimensions, expected an even number from 2 to %d",
+             keys->architecture, dimensions->head_dim, MAX_HEAD_DIM);
+}
+
+static void
+read_heads(Keys *keys, SundogModelDimensions *dimensions)
+{
+    dimensions->n_heads = read_count(keys, "attention.head_count", MAX_HEADS);
+    dimensions->n_kv_heads =
+        read_count_or(keys, "attention.head_count_kv", MAX_HEADS, dimensions->n_heads);
+    if (dimensions->n_heads % dimensions->n_kv_heads != 0)
+        fail(keys, SUNDOG_FORMAT_ERROR_INVALID,
+             "%s.attention.head_count is %u, expected a multiple of head_count_kv, %u",
+             keys->architecture, dimensions->n_heads, dimensions->n_kv_heads);
+    read_head_dim(keys, dimensions);
+}
+
+static SundogRopeScaling
+read_scaling_type(Keys *keys)
+{
+    g_autofree char *key = dup_key(keys, "rope.scaling.type");
+    const char *type = get_text(keys->gguf, key);
+    /* Files older than the key tell linear scaling by its factor alone. */
+    if (type == NULL && !sundog_gguf_has(keys->gguf, key))
+        return has(keys, "rope.scale_linear") ? SUNDOG_ROPE_SCALING_LINEAR
+                                              : SUNDOG_ROPE_SCALING_NONE;
+    if (g_strcmp0(type, "none") == 0)
+        return SUNDOG_ROPE_SCALING_NONE;
+    if (g_strcmp0(type, "linear") == 0)
+        return SUNDOG_ROPE_SCALING_LINEAR;
+    if (g_strcmp0(type, "yarn") == 0)
+        return SUNDOG_ROPE_SCALING_YARN;
+    fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED, "%s is %s, known are: none, linear, yarn", key,
+         type != NULL ? type : "not a text");
+    return SUNDOG_ROPE_SCALING_NONE;
+}
+
+static void
+read_scaling(Keys *keys, SundogModelDimensions *dimensions)
+{
+    dimensions->rope_scaling = read_scaling_type(keys);
+    dimensions->rope_scaling_factor = 1;
+    if (dimensions->rope_scaling == SUNDOG_ROPE_SCALING_LINEAR && has(keys, "rope.scale_linear"))
+        dimensions->rope_scaling_factor = read_positive(keys, "rope.scale_linear", 65536);
+    else if (dimensions->rope_scaling != SUNDOG_ROPE_SCALING_NONE)
+        dimensions->rope_scaling_factor = read_positive(keys, "rope.scaling.factor", 65536);
+    dimensions->rope_original_context = read_count_or(keys, "rope.scaling.original_context_length",
+                                                      MAX_CONTEXT, dimensions->context_length);
+}
+
+static void
+read_rope(Keys *keys, SundogModelDimensions *dimensions)
+{
+    dimensions->rope_dims =
+        read_count_or(keys, "rope.dimension_count", MAX_HEAD_DIM, dimensions->head_dim);
+    if (dimensions->rope_dims > dimensions->head_dim || dimensions->rope_dims % 2 != 0)
+        fail(keys, SUNDOG_FORMAT_ERROR_INVALID,
+             "%s.rope.dimension_count is %u, expected an even number up to %u, a head's dimensions",
+             keys->architecture, dimensions->rope_dims, dimensions->head_dim);
+    dimensions->rope_base = read_positive_or(keys, "rope.freq_base", 1e12, 10000);
+    read_scaling(keys, dimensions);
+}
+
+bool
+sundog_dimensions_read(SundogModelDimensions *dimensions, const SundogGguf *gguf,
+                       const char *fallback_name, GError **error)
+{
+    Keys keys = {.gguf = gguf};
+    *dimensions = (SundogModelDimensions){0};
+    read_architecture(&keys, dimensions);
+    if (keys.error == NULL) {
+        refuse_unknown_settings(&keys);
+        const char *name = get_text(gguf, "general.name");
+        dimensions->name = name != NULL ? name : fallback_name;
+        dimensions->licence = get_text(gguf, "general.license");
+        dimensions->n_layers = read_count(&keys, "block_count", MAX_LAYERS);
+        dimensions->hidden_size = read_count(&keys, "embedding_length", MAX_FEATURES);
+        dimensions->mlp_size = read_count(&keys, "feed_forward_length", MAX_FEATURES);
+        dimensions->norm_epsilon = read_positive(&keys, "attention.layer_norm_rms_epsilon", 1);
+        read_context(&keys, dimensions);
+        read_heads(&keys, dimensions);
+        read_rope(&keys, dimensions);
+    }
+    if (keys.error != NULL)
+        g_propagate_error(error, keys.error);
+    return keys.error == NULL;
+}

@@ -1,0 +1,10 @@
+#pragma once
+
+/* Reads a model's numbers from GGUF metadata and checks each against its range and the others. */
+
+#include "engine/model/model.h"
+
+/* Fills all but n_vocabulary and n_parameters, which the vocabulary and the tensors tell. Texts are
+ * borrowed from the file; `fallback_name` stands in for a missing name. */
+bool sundog_dimensions_read(SundogModelDimensions *dimensions, const SundogGguf *gguf,
+                            const char *fallback_name, GError **error);

@@ -1,0 +1,221 @@
+/* A model's tensors: the table of roles says for each what shape it must have. */
+
+#include "engine/model/tensors.h"
+
+#include "engine/format/error.h"
+#include <string.h>
+
+/* What a row or column count is made of. */
+typedef enum { ONE, HIDDEN, QUERY, KEY, MLP, VOCABULARY, HALF_ROPE } Extent;
+
+typedef struct {
+    const char *name; /* GGUF's, with %u for the layer */
+    Extent rows;      /* ONE: a vector, which must hold plain floats */
+    Extent columns;
+    bool optional;
+} Role;
+
+/* clang-format off */
+static const Role roles[] = {
+    [SUNDOG_TENSOR_TOKEN_EMBEDDING]  = {.rows = VOCABULARY, .columns = HIDDEN},
+    [SUNDOG_TENSOR_OUTPUT_NORM]      = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_OUTPUT]           = {.rows = VOCABULARY, .columns = HIDDEN, .optional = true},
+    [SUNDOG_TENSOR_ROPE_FACTORS]     = {.rows = ONE, .columns = HALF_ROPE, .optional = true},
+    [SUNDOG_TENSOR_ATTENTION_NORM]   = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_ATTENTION_Q]      = {.rows = QUERY, .columns = HIDDEN},
+    [SUNDOG_TENSOR_ATTENTION_K]      = {.rows = KEY, .columns = HIDDEN},
+    [SUNDOG_TENSOR_ATTENTION_V]      = {.rows = KEY, .columns = HIDDEN},
+    [SUNDOG_TENSOR_ATTENTION_Q_BIAS] = {.rows = ONE, .columns = QUERY, .optional = true},
+    [SUNDOG_TENSOR_ATTENTION_K_BIAS] = {.rows = ONE, .columns = KEY, .optional = true},
+    [SUNDOG_TENSOR_ATTENTION_V_BIAS] = {.rows = ONE, .columns = KEY, .optional = true},
+    [SUNDOG_TENSOR_ATTENTION_OUTPUT] = {.rows = HIDDEN, .columns = QUERY},
+    [SUNDOG_TENSOR_MLP_NORM]         = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_MLP_GATE]         = {.rows = MLP, .columns = HIDDEN},
+    [SUNDOG_TENSOR_MLP_UP]           = {.rows = MLP, .columns = HIDDEN},
+    [SUNDOG_TENSOR_MLP_DOWN]         = {.rows = HIDDEN, .columns = MLP},
+};
+/* clang-format on */
+
+static const char *const role_names[] = {
+#define X(role, name) [SUNDOG_TENSOR_##role] = name,
+    SUNDOG_TENSOR_ROLES(X)
+#undef X
+};
+
+G_STATIC_ASSERT(G_N_ELEMENTS(roles) == SUNDOG_N_TENSOR_ROLES);
+
+static bool
+is_per_layer(SundogTensorRole role)
+{
+    return strstr(role_names[role], "%u") != NULL;
+}
+
+static char *
+dup_name(SundogTensorRole role, uint32_t layer)
+{
+    const char *name = role_names[role];
+    const char *place = strstr(name, "%u");
+    if (place == NULL)
+        return g_strdup(name);
+    return g_strdup_printf("%.*s%u%s", (int)(place - name), name, layer, place + strlen("%u"));
+}
+
+static uint64_t
+get_extent(const SundogModelDimensions *dimensions, Extent extent)
+{
+    switch (extent) {
+    case ONE:
+        return 1;
+    case HIDDEN:
+        return dimensions->hidden_size;
+    case QUERY:
+        return (uint64_t)dimensions->n_heads * dimensions->head_dim;
+    case KEY:
+        return (uint64_t)dimensions->n_kv_heads * dimensions->head_dim;
+    case MLP:
+        return dimensions->mlp_size;
+    case VOCABULARY:
+        return dimensions->n_vocabulary;
+    case HALF_ROPE:
+        return dimensions->rope_dims / 2;
+    }
+    g_assert_not_reached();
+}
+
+static bool
+check_shape(const SundogGgufTensor *found, uint64_t n_rows, uint64_t n_columns, GError **error)
+{
+    if (found->shape[0] == n_columns && found->shape[1] == n_rows && found->shape[2] == 1 &&
+        found->shape[3] == 1)
+        return true;
+    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+                "tensor %s has the shape [%" G_GUINT64_FORMAT ", %" G_GUINT64_FORMAT
+                ", %" G_GUINT64_FORMAT ", %" G_GUINT64_FORMAT "], expected [%" G_GUINT64_FORMAT
+                ", %" G_GUINT64_FORMAT ", 1, 1]",
+                found->name, found->shape[0], found->shape[1], found->shape[2], found->shape[3],
+                n_columns, n_rows);
+    return false;
+}
+
+static bool
+check_type(const SundogGgufTensor *found, bool is_vector, GError **error)
+{
+    bool plain = found->type == SUNDOG_GGUF_F32 || found->type == SUNDOG_GGUF_F16 ||
+                 found->type == SUNDOG_GGUF_BF16;
+    if (found->n_bytes > 0 && found->type != SUNDOG_GGUF_I32 && (plain || !is_vector))
+        return true;
+    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                "tensor %s is of %s, expected %s", found->name, sundog_gguf_type_name(found->type),
+                is_vector ? "F32, F16 or BF16" : "a type of weights known here");
+    return false;
+}
+
+static bool
+read_role(SundogTensors *tensors, const SundogModelDimensions *dimensions, const SundogGguf *gguf,
+          SundogTensorRole role, uint32_t layer, GError **error)
+{
+    g_autofree char *name = dup_name(role, layer);
+    const SundogGgufTensor *found = sundog_gguf_find_tensor(gguf, name);
+    if (found == NULL && roles[role].optional)
+        return true;
+    if (found == NULL) {
+        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+                    "the tensor %s is missing", name);
+        return false;
+    }
+    uint64_t n_rows = get_extent(dimensions, roles[role].rows);
+    uint64_t n_columns = get_extent(dimensions, roles[role].columns);
+    if (!check_shape(found, n_rows, n_columns, error) ||
+        !check_type(found, roles[role].rows == ONE, error))
+        return false;
+    tensors->items[(size_t)role * tensors->n_layers + layer] = (SundogTensor){
+        .name = found->name,
+        .type = found->type,
+        .n_rows = n_rows,
+        .n_columns = n_columns,
+        .n_bytes = found->n_bytes,
+        .data = found->data,
+    };
+    return true;
+}
+
+/* The name of the first tensor of the file that no role has claimed. */
+static const char *
+find_unclaimed(const SundogTensors *tensors, const SundogGguf *gguf)
+{
+    g_autoptr(GHashTable) claimed = g_hash_table_new(g_str_hash, g_str_equal);
+    for (size_t i = 0; i < (size_t)SUNDOG_N_TENSOR_ROLES * tensors->n_layers; i++) {
+        if (tensors->items[i].name != NULL)
+            g_hash_table_add(claimed, (gpointer)tensors->items[i].name);
+    }
+    for (size_t i = 0; i < sundog_gguf_get_n_tensors(gguf); i++) {
+        const char *name = sundog_gguf_get_tensor(gguf, i)->name;
+        if (!g_hash_table_contains(claimed, name))
+            return name;
+    }
+    return NULL;
+}
+
+static uint64_t
+count_parameters(const SundogTensors *tensors)
+{
+    uint64_t n_parameters = 0;
+    for (size_t i = 0; i < (size_t)SUNDOG_N_TENSOR_ROLES * tensors->n_layers; i++)
+        n_parameters += tensors->items[i].n_rows * tensors->items[i].n_columns;
+    return n_parameters;
+}
+
+static bool
+read_all(SundogTensors *tensors, const SundogModelDimensions *dimensions, const SundogGguf *gguf,
+         GError **error)
+{
+    for (unsigned role = 0; role < SUNDOG_N_TENSOR_ROLES; role++) {
+        uint32_t n_layers = is_per_layer(role) ? tensors->n_layers : 1;
+        for (uint32_t layer = 0; layer < n_layers; layer++) {
+            if (!read_role(tensors, dimensions, gguf, role, layer, error))
+                return false;
+        }
+    }
+    const char *unclaimed = find_unclaimed(tensors, gguf);
+    if (unclaimed != NULL)
+        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                    "the tensor %s has no role in a %s model of %u layers as it is known here",
+                    unclaimed, dimensions->architecture, dimensions->n_layers);
+    return unclaimed == NULL;
+}
+
+bool
+sundog_tensors_read(SundogTensors *tensors, SundogModelDimensions *dimensions,
+                    const SundogGguf *gguf, GError **error)
+{
+    tensors->n_layers = dimensions->n_layers;
+    tensors->items = g_new0(SundogTensor, (size_t)SUNDOG_N_TENSOR_ROLES * tensors->n_layers);
+    if (!read_all(tensors, dimensions, gguf, error)) {
+        sundog_tensors_clear(tensors);
+        return false;
+    }
+    dimensions->n_parameters = count_parameters(tensors);
+    if (sundog_tensors_get(tensors, SUNDOG_TENSOR_ROPE_FACTORS, 0) != NULL)
+        dimensions->rope_scaling = SUNDOG_ROPE_SCALING_LLAMA3;
+    return true;
+}
+
+void
+sundog_tensors_clear(SundogTensors *tensors)
+{
+    g_clear_pointer(&tensors->items, g_free);
+    tensors->n_layers = 0;
+}
+
+const SundogTensor *
+sundog_tensors_get(const SundogTensors *tensors, SundogTensorRole role, uint32_t layer)
+{
+    if (tensors->items == NULL || (unsigned)role >= SUNDOG_N_TENSOR_ROLES)
+        return NULL;
+    if (!is_per_layer(role))
+        layer = 0;
+    if (layer >= tensors->n_layers)
+        return NULL;
+    const SundogTensor *tensor = &tensors->items[(size_t)role * tensors->n_layers + layer];
+    return tensor->name != NULL ? tensor : NULL;
+}
