@@ -1,18 +1,32 @@
 #pragma once
 
 /*
- * Causal attention over the paged cache, for rows of any mix of sequences; grouped queries.
+ * plan_attention and attention: causal attention over the paged cache, for rows of any mix of
+ * sequences; grouped queries: head h reads the keys and values of group h / (H / G).
  *
- * Numeric class "page by page": for one row and head, pages in rising order with a running maximum and
- * a running sum (Milakov and Gimelshein 2018); within a page, scores by fma over the head's dimensions
- * in rising order, the weighted values by fma over positions in rising order. So the result does not
- * depend on chunking or on company: equal bits. The exponential is math.h's.
+ * Numeric class "page by page": each page gives a partial result of its own, and partial results are
+ * merged in rising order (Milakov and Gimelshein 2018), so it does not matter which rows, heads or
+ * pages are worked on together, or where: equal bits. For one row at position p and one head, with
+ * q'[d] = q[d] * scale, rounded once, and page j holding n = min(64, p + 1 - 64 j) positions that count:
+ *   s[i]  = fma over d in rising order of q'[d], k[d][i], from 0       i < n
+ *   m_j   = max s[i]
+ *   e[i]  = exp(s[i] - m_j), math.h's
+ *   l_j   = 16 partial sums of e, e[i] to i mod 16 in rising order, then added as in rms-norm.h
+ *   o_j[d] = fma over i < n in rising order of e[i], v[i][d], from 0
+ * The first page's are M, L, O. Each later page:
+ *   M' = max(M, m_j); a = exp(M - M'); b = exp(m_j - M')
+ *   L  = fma(l_j, b, L * a); O[d] = fma(o_j[d], b, O[d] * a); M = M'
+ * At the end o[d] = O[d] * (1 / L). Positions past n are not read into any result, whatever they hold.
  *
- * tiles [1 + n, 4] i32, made by plan_attention: row 0 is {n, 0, 0, 0}; row i + 1 is {sequence, first
- * row of the step, n_rows, position of the first row}.
+ * o may be f32 [T, H C] or, where C is a multiple of 32, a8 [ceil_div(T, 6), H C]: equal to attention,
+ * then quantize.
+ *
+ * tiles [1 + n, 4] i32, made by plan_attention, which cuts each sequence's rows by 16: row 0 is {n, 0,
+ * 0, 0}; row i + 1 is {sequence, first row of the step, n_rows, position of the first row}; rows past
+ * n are zero. plan_attention is thread 0's work.
  */
 
-#include "kernels/contract/types.h"
+#include "kernels/contract/paged-cache.h"
 
 #define SUNDOG_ATTENTION_TILE_ROWS 16
 

@@ -12,6 +12,8 @@
  *   panel16-f32, -f16, -bf16: for each column, 16 values of the 16 rows
  *   dense-f32: rows one after the other
  *
+ * Dequantized values in float32: q4_1 fma(d, q, m); q8_0 d * q; float layouts the value itself.
+ *
  * Packing never changes a value: unpack(pack(rows)) gives the same bytes. No thread of its own;
  * panels may be packed in parallel.
  */

@@ -9,14 +9,18 @@
  *     acc = fma((float)i, d * scale, acc)            d * scale rounded once
  *     acc = fma(m, sum, acc)                          where the layout has minima
  * With f32 activations, or a weight of floats: acc = fma(w, x, acc) for k in rising order, where w is
- * the dequantized weight fma(d, q, m) in float32; a weight of floats with a8 activations is refused by
+ * the dequantized weight (layout.h) in float32; a weight of floats with a8 activations is refused by
  * the checker. Then + bias, then + residual, each rounded once. The result does not depend on the
  * number of tokens in the call, their order, the number of threads or the processor: equal bits.
  *
- * linear_gated: y = silu(g) * u, silu(g) = g / (1 + exp(-g)) with math.h's exponential.
+ * linear_gated: y = silu(g) * u with silu-mul.h's silu, rounded once. Its y may be f32 [T, N] or, where
+ * N is a multiple of 32, a8 [ceil_div(T, 6), N]: equal to linear_gated, then quantize. Where both its a
+ * and its y are a8, T comes from the number of tokens that a's last tile names.
+ *
+ * bias is dense-f32 [1, N]. Threads split the rows of the weight.
  */
 
 #include "kernels/contract/types.h"
 
-/* Bytes of workspace a unit needs for a matrix of n_columns: one tile of unpacked weights. */
+/* Bytes of workspace a unit needs for a matrix of n_columns: 32 rows of unpacked weights. */
 size_t sundog_linear_workspace_bytes(int64_t n_columns);

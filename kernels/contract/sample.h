@@ -4,13 +4,22 @@
  * Sampling of one token from one row of logits. All of a request's sampling state is here or in the
  * history, so that a request may be resubmitted after any token and go on with the same draws.
  *
- * Order: repetition, presence and frequency penalties over the history; temperature; top-k; softmax;
- * top-p; min-p (relative to the best); one draw. Temperature 0 takes the best token, the lowest id
- * among equals. Penalties follow their usual definitions: repetition divides positive and multiplies
- * negative logits; presence and frequency subtract once and per occurrence.
+ * A token whose logit is minus infinity cannot be chosen. In this order, float32 unless said:
+ *   penalties over the row's first n_history tokens, c the count of one: repetition divides a positive
+ *   and multiplies another logit, once; then l = l - fma(c, frequency, presence)
+ *   temperature 0: the best token, the lowest id among equals; else
+ *   weights  w = floor(2^40 * exp((l - best) / temperature)) as an integer, math.h's exponential, so
+ *            that sums do not depend on their order
+ *   top-k    keeps the k best, by logit, then the lower id; their weights sum to W
+ *   top-p    keeps the shortest run of the best whose weights reach top_p * W (double), one at least
+ *   min-p    keeps weights of at least min_p * 2^40 (double)
+ *   draw     r = floor(uniform * sum of the kept); the first kept token, by id, where the running sum
+ *            exceeds r
+ * Penalties are left in the logits.
  *
  * Random numbers are counter-based: Philox4x32-10 (Salmon et al., SC 2011) with key `seed` and counter
- * `position`, the index of the token in the sequence. A row with NaN or no finite logit gives -1.
+ * `position`, the index of the token in the sequence. A row with NaN or no finite logit gives -1, and
+ * so does one with plus infinity. One thread works on a row.
  */
 
 #include "kernels/contract/types.h"

@@ -1,0 +1,16 @@
+#pragma once
+
+/*
+ * rms_norm and norm_quantize: y = x / rms(x) * weight, a row at a time.
+ *
+ * Order: 32 partial sums, x[k] going to partial sum k mod 32 by fma in rising k; then partial sum i
+ * takes i + 16, then i + 8, + 4, + 2, + 1 (each halving adds the upper half to the lower).
+ *   factor = 1 / sqrt(sum / D + epsilon)     each of the four steps rounded once
+ *   y[k]   = (x[k] * factor) * weight[k]     rounded twice
+ * epsilon is rounded to float32. Rows may be split over threads; a row's sum may not.
+ * norm_quantize goes on with activation.h and is equal to rms_norm, then quantize.
+ */
+
+#include "kernels/contract/types.h"
+
+#define SUNDOG_NORM_LANES 32

@@ -1,0 +1,13 @@
+#pragma once
+
+/*
+ * Operations that move or add whole rows. Any split.
+ *
+ * embed        x[t] = row token[t] of the table, dequantized as layout.h says, * scale where scale is
+ *              not 1, rounded once. A token outside the table gives a row of NaN.
+ * gather_rows  y[r] = x[rows[r]]; an index outside x gives a row of NaN.
+ * add          y = a + b; y may be either of them.
+ * join         y[t] = a[t], b[t], c[t] side by side.
+ */
+
+#include "kernels/contract/types.h"
