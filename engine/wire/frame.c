@@ -154,10 +154,13 @@ sundog_frame_append(GByteArray *bytes, uint32_t type, GVariant *payload)
     memcpy(bytes->data + start, header, HEADER_BYTES);
 #if G_BYTE_ORDER == G_BIG_ENDIAN
     g_autoptr(GVariant) swapped = g_variant_byteswap(sunk);
-    g_variant_store(swapped, bytes->data + start + HEADER_BYTES);
 #else
-    g_variant_store(sunk, bytes->data + start + HEADER_BYTES);
+    GVariant *swapped = sunk;
 #endif
+    /* Not g_variant_store(), which wants an aligned place. */
+    if (n_payload > 0) {
+        memcpy(bytes->data + start + HEADER_BYTES, g_variant_get_data(swapped), n_payload);
+    }
 }
 
 static bool

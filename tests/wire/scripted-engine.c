@@ -54,6 +54,7 @@
 #include <json-glib/json-glib.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -663,7 +664,7 @@ main(int argc, char **argv)
     }
     JsonNode *words = script_member("stderr");
     if (words) {
-        g_printerr("%s", json_node_get_string(words));
+        fputs(json_node_get_string(words), stderr); /* g_printerr() would recode it */
     }
     load();
     get_ready();
