@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""The `openai` Python package against a running server with the starter model: what a real client does
+with plain answers, streams, errors and the raw endpoints, and what it must not see."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import unittest
+import urllib.request
+
+BUILD = os.environ['SUNDOG_BUILD']
+MODEL = os.path.join(os.environ['SUNDOG_TEST_CACHE'], 'smollm2.gguf')
+SUNDOG = os.path.join(BUILD, 'sundog')
+SKIP = 77
+
+try:
+    import openai
+except ImportError:
+    print('skipped: the Python package openai is not installed')
+    sys.exit(SKIP)
+if not os.path.exists(MODEL):
+    print('skipped: the starter model is not in the cache')
+    sys.exit(SKIP)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        return probe.getsockname()[1]
+
+
+class OpenAIClient(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.core = os.path.join(os.environ['HOME'], 'smollm2.core')
+        subprocess.run([SUNDOG, 'prepare', MODEL, '-o', cls.core], check=True, stdout=subprocess.DEVNULL)
+        cls.port = free_port()
+        cls.server = subprocess.Popen([SUNDOG, 'serve', '--core', cls.core, '--port', str(cls.port)],
+                                      stdout=subprocess.DEVNULL)
+        cls.url = f'http://127.0.0.1:{cls.port}'
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                urllib.request.urlopen(cls.url + '/health', timeout=1)
+                break
+            except OSError:
+                if time.monotonic() > deadline or cls.server.poll() is not None:
+                    raise
+                time.sleep(0.05)
+        cls.client = openai.OpenAI(base_url=cls.url + '/v1', api_key='any', max_retries=0)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.terminate()
+        assert cls.server.wait(15) == 0, 'the server ends cleanly when asked'
+
+    def ask(self, text, **options):
+        options = {'model': 'smollm2', 'temperature': 0, 'max_completion_tokens': 24, **options}
+        return self.client.chat.completions.create(messages=[{'role': 'user', 'content': text}], **options)
+
+    def test_plain_answer(self):
+        answer = self.ask('What is the capital of France?')
+        self.assertIn('Paris', answer.choices[0].message.content)
+        self.assertIn(answer.choices[0].finish_reason, ('stop', 'length'))
+        self.assertEqual(answer.usage.total_tokens, answer.usage.prompt_tokens + answer.usage.completion_tokens)
+
+    def test_stream_equals_plain(self):
+        plain = self.ask('Name three colours.').choices[0].message.content
+        chunks = list(self.ask('Name three colours.', stream=True))
+        self.assertEqual(''.join(c.choices[0].delta.content or '' for c in chunks), plain)
+        self.assertEqual(len({c.id for c in chunks}), 1)
+        self.assertEqual(chunks[0].choices[0].delta.role, 'assistant')
+        reasons = [c.choices[0].finish_reason for c in chunks if c.choices[0].finish_reason]
+        self.assertEqual(len(reasons), 1)
+
+    def test_usage_only_when_asked(self):
+        chunks = list(self.ask('Hello', stream=True, stream_options={'include_usage': True}))
+        self.assertEqual(chunks[-1].choices, [])
+        self.assertGreater(chunks[-1].usage.completion_tokens, 0)
+        self.assertTrue(all(c.usage is None for c in self.ask('Hello', stream=True)))
+
+    def test_seed(self):
+        def told(seed):
+            return self.ask('Tell me a story.', temperature=1.5, seed=seed).choices[0].message.content
+        self.assertEqual(told(1), told(1))
+        self.assertGreater(len({told(seed) for seed in range(4)}), 1)
+
+    def test_stop_string(self):
+        whole = self.ask('Count from one to ten.', max_completion_tokens=40).choices[0].message.content
+        stop = whole[8:14]
+        cut = self.ask('Count from one to ten.', max_completion_tokens=40, stop=[stop])
+        self.assertEqual(cut.choices[0].message.content, whole[:whole.index(stop)])
+        self.assertEqual(cut.choices[0].finish_reason, 'stop')
+
+    def test_length(self):
+        answer = self.ask('Tell me a long story.', max_completion_tokens=5)
+        self.assertEqual(answer.choices[0].finish_reason, 'length')
+        self.assertEqual(answer.usage.completion_tokens, 5)
+
+    def test_prefix_is_reused(self):
+        messages = [{'role': 'user', 'content': 'Describe a lake in some detail, please. ' * 12}]
+        options = {'model': 'smollm2', 'temperature': 0, 'max_completion_tokens': 16}
+        first = self.client.chat.completions.create(messages=messages, **options)
+        messages += [{'role': 'assistant', 'content': first.choices[0].message.content},
+                     {'role': 'user', 'content': 'And now a hill.'}]
+        second = self.client.chat.completions.create(messages=messages, **options)
+        self.assertGreaterEqual(second.usage.prompt_tokens_details.cached_tokens,
+                                first.usage.prompt_tokens - 8)
+
+    def test_completions(self):
+        answer = self.client.completions.create(model='smollm2', prompt='One, two, three,', max_tokens=8,
+                                                temperature=0)
+        self.assertIn('four', answer.choices[0].text)
+        text = ''.join(c.choices[0].text for c in self.client.completions.create(
+            model='smollm2', prompt='One, two, three,', max_tokens=8, temperature=0, stream=True))
+        self.assertEqual(text, answer.choices[0].text)
+
+    def test_models(self):
+        self.assertGreaterEqual(len(self.client.models.list().data), 1)
+
+    def test_errors_are_named(self):
+        for options, param in [({'n': 2}, 'n'), ({'logprobs': True}, 'logprobs'),
+                               ({'response_format': {'type': 'json_object'}}, 'response_format'),
+                               ({'tools': [{'type': 'function', 'function': {'name': 'f'}}]}, 'tools')]:
+            with self.assertRaises(openai.BadRequestError) as caught:
+                self.ask('Hello', **options)
+            self.assertEqual(caught.exception.param, param)
+
+    def test_prompt_too_long(self):
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.ask('word ' * 20000)
+        self.assertEqual(caught.exception.code, 'context_length_exceeded')
+
+    def test_killed_engine_is_not_noticed(self):
+        undisturbed = self.ask('Tell me about the sea.', max_completion_tokens=200).choices[0].message.content
+        text = ''
+        killed = False
+        for chunk in self.ask('Tell me about the sea.', max_completion_tokens=200, stream=True):
+            text += chunk.choices[0].delta.content or ''
+            if not killed and len(text) > 80:
+                subprocess.run(['pkill', '-9', '-P', str(self.server.pid), 'sundog-engine'], check=True)
+                killed = True
+        self.assertTrue(killed)
+        self.assertEqual(text, undisturbed)
+
+    def test_tokenize_round_trip(self):
+        def post(path, body):
+            request = urllib.request.Request(self.url + path, json.dumps(body).encode(),
+                                             {'Content-Type': 'application/json'})
+            return json.load(urllib.request.urlopen(request))
+        text = 'Grüße aus 北京 <|im_end|>'
+        tokens = post('/tokenize', {'content': text})['tokens']
+        self.assertEqual(post('/detokenize', {'tokens': tokens})['content'], text)
+        prompt = post('/apply-template', {'messages': [{'role': 'user', 'content': 'Hi'}]})['prompt']
+        self.assertIn('<|im_start|>user\nHi<|im_end|>', prompt)
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)
