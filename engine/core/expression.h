@@ -43,16 +43,25 @@ typedef enum {
 
 typedef uint32_t SundogExpression; /* index into the pool */
 
+/* How many nodes one expression may have when written out: evaluation walks it without a table. */
+#define SUNDOG_EXPRESSION_MAX_NODES 64
+
 typedef struct SundogExpressionPool SundogExpressionPool;
 
 SundogExpressionPool *sundog_expression_pool_new(void);
+/* The same expressions with the same indices, to add to without touching the original. */
+SundogExpressionPool *sundog_expression_pool_copy(const SundogExpressionPool *pool);
 void sundog_expression_pool_free(SundogExpressionPool *pool);
 
+/* value is at least 0. */
 SundogExpression sundog_expression_constant(SundogExpressionPool *pool, int64_t value);
 SundogExpression sundog_expression_variable(SundogExpressionPool *pool, SundogVariable variable);
-/* Folds constants. */
+/* Folds constants, and puts them to the right where the order does not matter. */
 SundogExpression sundog_expression_binary(SundogExpressionPool *pool, SundogExpressionKind kind,
                                           SundogExpression left, SundogExpression right);
+/* True, and the value, where the expression is a constant. */
+bool sundog_expression_get_constant(const SundogExpressionPool *pool, SundogExpression expression,
+                                    int64_t *value);
 /* Saturates at INT64_MAX; all kinds are monotonic, so the value at the bounds is the upper bound
  * (a ceil_div's right side must be a constant). */
 int64_t sundog_expression_evaluate(const SundogExpressionPool *pool, SundogExpression expression,
@@ -60,9 +69,14 @@ int64_t sundog_expression_evaluate(const SundogExpressionPool *pool, SundogExpre
 /* "6 * ceil_div(tokens, 6)"; owned by the caller. */
 char *sundog_expression_print(const SundogExpressionPool *pool, SundogExpression expression);
 
+uint32_t sundog_expression_pool_get_n(const SundogExpressionPool *pool);
+/* The binary form is described above the reader in expression.c. */
 void sundog_expression_pool_write(const SundogExpressionPool *pool, SundogWriter *writer);
+/* NULL where the reader failed. */
 SundogExpressionPool *sundog_expression_pool_read(SundogReader *reader);
 
 const char *sundog_variable_name(SundogVariable variable);
+/* SUNDOG_N_VARIABLES where there is none of that name. */
+SundogVariable sundog_variable_find(const char *name);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogExpressionPool, sundog_expression_pool_free)

@@ -20,12 +20,17 @@ typedef enum {
 
 typedef uint32_t SundogBufferId;
 #define SUNDOG_BUFFER_NONE UINT32_MAX
+#define SUNDOG_BUFFER_ALIGNMENT 64 /* of a temporary's offset, in bytes */
+#define SUNDOG_PROGRAM_MAX_BUFFERS 65536
+#define SUNDOG_PROGRAM_MAX_OPERATIONS 65536
+/* No single buffer is larger at the bounds: sums of sizes then never overflow. */
+#define SUNDOG_BUFFER_MAX_BYTES ((uint64_t)1 << 46)
 
 typedef struct {
     const char *name; /* unique within the program; interned */
     SundogBufferRole role;
     SundogDtype dtype;
-    SundogLayout layout; /* of a WEIGHT, else 0 */
+    SundogLayout layout; /* of a WEIGHT once prepare has laid it out, else 0 */
     uint32_t rank;
     SundogExpression shape[4];
     uint64_t offset; /* of a TEMPORARY in the arena, once planned */
@@ -50,10 +55,16 @@ SundogProgram *sundog_program_new(const char *name);
 void sundog_program_free(SundogProgram *program);
 
 const char *sundog_program_get_name(const SundogProgram *program);
-SundogProgramUse *sundog_program_get_use(SundogProgram *program);
-SundogExpressionPool *sundog_program_get_expressions(SundogProgram *program);
-/* Upper bounds of all variables. */
-SundogShape *sundog_program_get_bounds(SundogProgram *program);
+const SundogProgramUse *sundog_program_get_use(const SundogProgram *program);
+void sundog_program_set_use(SundogProgram *program, const SundogProgramUse *use);
+const SundogExpressionPool *sundog_program_get_expressions(const SundogProgram *program);
+/* The same pool, to add to. */
+SundogExpressionPool *sundog_program_edit_expressions(SundogProgram *program);
+/* Puts another pool in place of the one made by new; before any buffer is added. Takes it. */
+void sundog_program_take_expressions(SundogProgram *program, SundogExpressionPool *pool);
+/* Upper bounds of all variables; 1 where none was set. */
+const SundogShape *sundog_program_get_bounds(const SundogProgram *program);
+void sundog_program_set_bounds(SundogProgram *program, const SundogShape *bounds);
 
 /* Adds a buffer; the name is copied and must be new. */
 SundogBufferId sundog_program_add_buffer(SundogProgram *program, const SundogBuffer *buffer);
@@ -63,6 +74,11 @@ void sundog_program_add_operation(SundogProgram *program, const SundogOperation 
 uint32_t sundog_program_get_n_buffers(const SundogProgram *program);
 const SundogBuffer *sundog_program_get_buffer(const SundogProgram *program, SundogBufferId id);
 void sundog_program_set_buffer_offset(SundogProgram *program, SundogBufferId id, uint64_t offset);
+void sundog_program_set_buffer_layout(SundogProgram *program, SundogBufferId id,
+                                      SundogLayout layout);
+/* Removes the temporaries and weights that no operation names; ids change. */
+void sundog_program_drop_unused_buffers(SundogProgram *program);
+/* SUNDOG_BUFFER_NONE where there is none of that name. */
 SundogBufferId sundog_program_find_buffer(const SundogProgram *program, const char *name);
 uint32_t sundog_program_get_n_operations(const SundogProgram *program);
 const SundogOperation *sundog_program_get_operation(const SundogProgram *program, uint32_t index);
@@ -70,18 +86,31 @@ const SundogOperation *sundog_program_get_operation(const SundogProgram *program
 void sundog_program_set_operations(SundogProgram *program, const SundogOperation *operations,
                                    uint32_t n_operations);
 
-/* Elements at a shape, and bytes: a8 buffers count whole tiles, weights their layout's bytes. */
+/* Where each temporary lives: the first and the last operation that names it. */
+typedef struct {
+    uint32_t first;
+    uint32_t last;
+    bool is_used;
+} SundogLifetime;
+
+/* One for each buffer; owned by the caller. */
+SundogLifetime *sundog_program_dup_lifetimes(const SundogProgram *program);
+
+/* Elements at a shape, and bytes: a8 buffers count whole tiles, weights their layout's bytes (0 while
+ * not laid out). Saturate. */
 int64_t sundog_program_buffer_elements(const SundogProgram *program, SundogBufferId id,
                                        const SundogShape *shape);
 uint64_t sundog_program_buffer_bytes(const SundogProgram *program, SundogBufferId id,
                                      const SundogShape *shape);
+/* 0: not planned yet. */
 uint64_t sundog_program_get_arena_bytes(const SundogProgram *program);
 void sundog_program_set_arena_bytes(SundogProgram *program, uint64_t n_bytes);
 
 /* Checks everything that can be known before running: arguments against the table, types and shapes
  * against each contract, dataflow (nothing read before it is written, every output written), the
- * arena (no two live buffers overlap, all inside) and sizes at the variables' bounds. Says all that
- * is wrong at once, a line each. */
+ * arena once it is planned (no two live buffers overlap, all inside) and sizes at the variables'
+ * bounds. Says all that is wrong at once, a line each. An input may be updated in place, as sampling
+ * does with the logits. */
 bool sundog_program_check(const SundogProgram *program, GError **error);
 
 /* For people: a table of operations and buffers, or a Graphviz graph; owned by the caller. */
@@ -90,6 +119,7 @@ char *sundog_program_print_dot(const SundogProgram *program);
 
 /* The binary form is described above the reader in program-file.c. */
 void sundog_program_write(const SundogProgram *program, SundogWriter *writer);
+/* NULL where the reader failed. What was read is well-formed, but not yet checked. */
 SundogProgram *sundog_program_read(SundogReader *reader);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogProgram, sundog_program_free)
