@@ -11,10 +11,11 @@
  *             "file", "sha256", "bytes"}
  *   "cache": [{"scheme": "paged", "page_tokens": 64, "dtype": "f16", "n_layers", "n_kv_heads",
  *              "head_dim", "page_bytes"}]
- *   "variables": {"tokens": 512, …}          bounds
- *   "programs": ["forward", "sample"]         members programs/NAME
+ *   "variables": {"tokens": 512, …}          bounds, those of every program
+ *   "programs": ["forward", "sample", "reference"]   members programs/NAME; the last is the recipe's own
+ *                                             unfused program, for verify alone
  *   "weights": [{"name", "layout", "n_rows", "n_columns", "offset", "bytes"}]  within weights/data
- *   "plan": {"arena_bytes", "weight_bytes"}
+ *   "plan": {"arena_bytes", "weight_bytes"}   the arena of forward and sample; the reference's may be larger
  *   "text": {"vocabulary": "text/vocabulary", "template": "text/template" or null}
  *   "sampling": {"default": {"temperature", "top_k", "top_p", "min_p", …}}
  */
@@ -22,6 +23,9 @@
 #include "engine/core/program.h"
 #include "engine/format/package.h"
 
+#define SUNDOG_CORE_FEATURE_HOST "host-1" /* panel layouts and operations of this engine */
+#define SUNDOG_CORE_ACTIVATIONS_INT8 "int8"
+#define SUNDOG_CORE_ACTIVATIONS_F32 "f32"
 #define SUNDOG_CORE_WEIGHTS "weights/data"
 #define SUNDOG_CORE_VOCABULARY "text/vocabulary"
 #define SUNDOG_CORE_TEMPLATE "text/template"

@@ -2,6 +2,7 @@
 
 #include "engine/core/operation-check.h"
 #include "engine/format/error.h"
+#include "kernels/contract/activation.h"
 #include "kernels/contract/layout.h"
 
 #include <string.h>
@@ -39,6 +40,19 @@ check_weight(const SundogProgram *program, const SundogBuffer *buffer, GString *
                           buffer->name, n_columns, sundog_layout_name(buffer->layout));
 }
 
+/* Quantized activations stand in whole blocks along their last dimension. */
+static void
+check_quantized_buffer(const SundogProgram *program, const SundogBuffer *buffer, GString *faults)
+{
+    int64_t n_columns = 0;
+    bool known = sundog_expression_get_constant(sundog_program_get_expressions(program),
+                                                buffer->shape[buffer->rank - 1], &n_columns);
+    if (buffer->rank != 2 || !known || n_columns % SUNDOG_ACTIVATION_BLOCK != 0)
+        sundog_faults_add(
+            faults, "quantized buffer \"%s\" has not two dimensions, the last a multiple of %d",
+            buffer->name, SUNDOG_ACTIVATION_BLOCK);
+}
+
 static void
 check_buffer(const SundogProgram *program, SundogBufferId id, GString *faults)
 {
@@ -54,9 +68,8 @@ check_buffer(const SundogProgram *program, SundogBufferId id, GString *faults)
                           sundog_dtype_name(buffer->dtype));
     else if (buffer->role == SUNDOG_BUFFER_WEIGHT)
         check_weight(program, buffer, faults);
-    if (buffer->dtype == SUNDOG_DTYPE_A8 && buffer->rank != 2)
-        sundog_faults_add(faults, "quantized buffer \"%s\" has rank %u, expected 2", buffer->name,
-                          buffer->rank);
+    if (buffer->dtype == SUNDOG_DTYPE_A8)
+        check_quantized_buffer(program, buffer, faults);
     if (faults->len == before &&
         sundog_program_buffer_bytes(program, id, bounds) > SUNDOG_BUFFER_MAX_BYTES)
         sundog_faults_add(faults, "buffer \"%s\" is too large at the bounds", buffer->name);

@@ -1,21 +1,24 @@
 #pragma once
 
 /*
- * The inputs and outputs that a forward program and the token engine agree on, by name. Shapes in the
- * variables' words. All are host memory on the host target.
+ * The inputs and outputs that a forward program and the token engine agree on, by name. All are host
+ * memory on the host target.
  *
- * X(NAME, text, dtype)
+ * X(NAME, text, dtype, shape); a dimension is a variable's name, "+1" one more.
  */
-#define SUNDOG_STEP_INPUTS(X)                                                                  \
-    X(TOKENS, "tokens", I32)                 /* [tokens] */                                    \
-    X(POSITIONS, "positions", I32)           /* [tokens] position in its sequence, from 0 */   \
-    X(TOKEN_SEQUENCE, "token_sequence", I32) /* [tokens] index of its sequence in this step */ \
-    X(FIRST_ROW, "first_row", I32) /* [sequences + 1] rows of sequence i are             \
-                                                first_row[i] to first_row[i + 1]; they are         \
-                                                contiguous and in order of position */     \
-    X(START_POSITION, "start_position", I32) /* [sequences] position of its first row */       \
-    X(PAGE_TABLE, "page_table", I32)         /* [sequences, sequence_pages] */                 \
-    X(LOGIT_ROWS, "logit_rows", I32)         /* [logit_rows] rows of the step that need logits */
+#define SUNDOG_STEP_INPUTS(X)                                                                       \
+    X(TOKENS, "tokens", I32, "tokens")                                                              \
+    /* position of a row in its sequence, from 0 */                                                 \
+    X(POSITIONS, "positions", I32, "tokens")                                                        \
+    /* index of a row's sequence in this step */                                                    \
+    X(TOKEN_SEQUENCE, "token_sequence", I32, "tokens")                                              \
+    /* rows of sequence i are first_row[i] to first_row[i + 1]; contiguous, in order of position */ \
+    X(FIRST_ROW, "first_row", I32, "sequences+1")                                                   \
+    /* position of a sequence's first row of this step */                                           \
+    X(START_POSITION, "start_position", I32, "sequences")                                           \
+    X(PAGE_TABLE, "page_table", I32, "sequences sequence_pages")                                    \
+    /* rows of the step that need logits */                                                         \
+    X(LOGIT_ROWS, "logit_rows", I32, "logit_rows")
 
 /* Outputs: "logits" [logit_rows, n_vocabulary] f32. The program "sample" takes "logits" (the same
  * buffer), "sampling" [logit_rows, sizeof(SundogSampling)] u8, "history" [logit_rows, history] i32 and
@@ -23,3 +26,5 @@
 
 #define SUNDOG_PROGRAM_FORWARD "forward"
 #define SUNDOG_PROGRAM_SAMPLE "sample"
+/* The recipe's unfused program in float32: no engine runs it, verify compares with it. */
+#define SUNDOG_PROGRAM_REFERENCE "reference"

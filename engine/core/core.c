@@ -1,0 +1,291 @@
+/* Opening a core: the manifest, its programs, and what each says of the other. */
+
+#include "engine/core/core.h"
+
+#include "engine/core/manifest.h"
+#include "engine/core/step-check.h"
+#include "engine/core/step.h"
+#include "engine/format/error.h"
+
+#include <string.h>
+
+#define TARGET_HOST "host"
+
+struct SundogCore {
+    SundogPackage *package;
+    SundogCoreManifest manifest;
+    GHashTable *programs; /* name, borrowed from the manifest, to SundogProgram, owned */
+    GBytes *weights;
+};
+
+static bool
+check_info(const SundogCoreInfo *info, GError **error)
+{
+    if (strcmp(info->target, TARGET_HOST) != 0)
+        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                    "the core is for the target \"%s\", this engine runs \"%s\"", info->target,
+                    TARGET_HOST);
+    else if (strcmp(info->activations, SUNDOG_CORE_ACTIVATIONS_INT8) != 0 &&
+             strcmp(info->activations, SUNDOG_CORE_ACTIVATIONS_F32) != 0)
+        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                    "the core has activations in \"%s\", known are %s and %s", info->activations,
+                    SUNDOG_CORE_ACTIVATIONS_INT8, SUNDOG_CORE_ACTIVATIONS_F32);
+    else
+        return true;
+    return false;
+}
+
+static bool
+map_weights(SundogCore *core, GError **error)
+{
+    core->weights = sundog_package_dup_member(core->package, SUNDOG_CORE_WEIGHTS, error);
+    if (core->weights == NULL)
+        return false;
+    if (g_bytes_get_size(core->weights) == core->manifest.info.weight_bytes)
+        return true;
+    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+                "%s has %zu bytes, expected %" G_GUINT64_FORMAT, SUNDOG_CORE_WEIGHTS,
+                g_bytes_get_size(core->weights), core->manifest.info.weight_bytes);
+    return false;
+}
+
+static bool
+check_texts(const SundogCore *core, GError **error)
+{
+    g_autoptr(GBytes) vocabulary =
+        sundog_package_dup_member(core->package, SUNDOG_CORE_VOCABULARY, error);
+    if (vocabulary == NULL || !core->manifest.has_template)
+        return vocabulary != NULL;
+    g_autoptr(GBytes) template =
+        sundog_package_dup_member(core->package, SUNDOG_CORE_TEMPLATE, error);
+    return template != NULL;
+}
+
+static SundogProgram *
+read_program(const SundogCore *core, const char *name, GError **error)
+{
+    SundogReader reader;
+    g_autofree char *path = g_strconcat("programs/", name, NULL);
+    g_autoptr(GBytes) bytes = sundog_package_dup_member(core->package, path, error);
+    if (bytes == NULL)
+        return NULL;
+    sundog_reader_init(&reader, g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), path);
+    g_autoptr(SundogProgram) program = sundog_program_read(&reader);
+    if (!sundog_reader_finish(&reader, error))
+        return NULL;
+    return g_steal_pointer(&program);
+}
+
+/* A weight of a program is one of the core's, in the same layout and shape. */
+static bool
+match_weight(const SundogCore *core, const SundogProgram *program, const SundogBuffer *buffer,
+             GError **error)
+{
+    const SundogCoreWeight *weight =
+        sundog_core_manifest_find_weight(&core->manifest, buffer->name);
+    const SundogExpressionPool *pool = sundog_program_get_expressions(program);
+    int64_t n_rows;
+    int64_t n_columns;
+    sundog_expression_get_constant(pool, buffer->shape[0], &n_rows);
+    sundog_expression_get_constant(pool, buffer->shape[1], &n_columns);
+    if (weight != NULL && weight->layout == buffer->layout && weight->n_rows == n_rows &&
+        weight->n_columns == n_columns)
+        return true;
+    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+                "program \"%s\" takes the weight \"%s\", %s [%" G_GINT64_FORMAT
+                ", %" G_GINT64_FORMAT "], which the core %s",
+                sundog_program_get_name(program), buffer->name, sundog_layout_name(buffer->layout),
+                n_rows, n_columns, weight == NULL ? "does not hold" : "holds in another form");
+    return false;
+}
+
+/* The pages of a program are those of the cache scheme. */
+static bool
+match_state(const SundogCore *core, const SundogProgram *program, uint64_t page_bytes,
+            GError **error)
+{
+    if (page_bytes == 0 || page_bytes == core->manifest.cache.page_bytes)
+        return true;
+    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+                "program \"%s\" has pages of %" G_GUINT64_FORMAT
+                " bytes, the cache scheme of %" G_GUINT64_FORMAT,
+                sundog_program_get_name(program), page_bytes, core->manifest.cache.page_bytes);
+    return false;
+}
+
+static bool
+match_buffers(const SundogCore *core, const SundogProgram *program, GError **error)
+{
+    SundogShape one_page = *sundog_program_get_bounds(program);
+    uint64_t page_bytes = 0;
+    one_page.values[SUNDOG_VARIABLE_POOL_PAGES] = 1;
+    for (SundogBufferId id = 0; id < sundog_program_get_n_buffers(program); id++) {
+        const SundogBuffer *buffer = sundog_program_get_buffer(program, id);
+        if (buffer->role == SUNDOG_BUFFER_WEIGHT && !match_weight(core, program, buffer, error))
+            return false;
+        if (buffer->role == SUNDOG_BUFFER_STATE)
+            page_bytes += sundog_program_buffer_bytes(program, id, &one_page);
+    }
+    return match_state(core, program, page_bytes, error);
+}
+
+static bool
+match_plan(const SundogCore *core, const SundogProgram *program, GError **error)
+{
+    const SundogShape *bounds = sundog_program_get_bounds(program);
+    for (int i = 0; i < SUNDOG_N_VARIABLES; i++) {
+        if (bounds->values[i] == core->manifest.bounds.values[i])
+            continue;
+        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+                    "program \"%s\" bounds %s by %" G_GINT64_FORMAT
+                    ", the manifest by %" G_GINT64_FORMAT,
+                    sundog_program_get_name(program), sundog_variable_name((SundogVariable)i),
+                    bounds->values[i], core->manifest.bounds.values[i]);
+        return false;
+    }
+    uint64_t n_bytes = sundog_program_get_arena_bytes(program);
+    bool fits = n_bytes <= core->manifest.info.arena_bytes ||
+                strcmp(sundog_program_get_name(program), SUNDOG_PROGRAM_REFERENCE) == 0;
+    if (n_bytes > 0 && fits)
+        return true;
+    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+                "program \"%s\" has an arena of %" G_GUINT64_FORMAT
+                " bytes, expected 1 to the plan's %" G_GUINT64_FORMAT,
+                sundog_program_get_name(program), n_bytes, core->manifest.info.arena_bytes);
+    return false;
+}
+
+static bool
+check_step(const SundogCore *core, const SundogProgram *program, const char *name, GError **error)
+{
+    uint32_t n_vocabulary = core->manifest.info.n_vocabulary;
+    return strcmp(name, SUNDOG_PROGRAM_SAMPLE) == 0
+               ? sundog_step_check_sample(program, n_vocabulary, error)
+               : sundog_step_check_forward(program, n_vocabulary, error);
+}
+
+static bool
+check_name(const SundogProgram *program, const char *name, GError **error)
+{
+    if (strcmp(sundog_program_get_name(program), name) == 0)
+        return true;
+    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+                "the member of program \"%s\" holds one named \"%s\"", name,
+                sundog_program_get_name(program));
+    return false;
+}
+
+static bool
+load_program(SundogCore *core, const char *name, GError **error)
+{
+    SundogProgram *program = read_program(core, name, error);
+    if (program == NULL)
+        return false;
+    g_hash_table_insert(core->programs, (gpointer)name, program);
+    return check_name(program, name, error) && sundog_program_check(program, error) &&
+           match_buffers(core, program, error) && match_plan(core, program, error) &&
+           check_step(core, program, name, error);
+}
+
+static bool
+load_programs(SundogCore *core, GError **error)
+{
+    static const char *const needed[] = {SUNDOG_PROGRAM_FORWARD, SUNDOG_PROGRAM_SAMPLE};
+    for (char **name = core->manifest.programs; *name != NULL; name++)
+        if (!load_program(core, *name, error))
+            return false;
+    for (size_t i = 0; i < G_N_ELEMENTS(needed); i++) {
+        if (g_hash_table_contains(core->programs, needed[i]))
+            continue;
+        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+                    "the core has no program \"%s\"", needed[i]);
+        return false;
+    }
+    return true;
+}
+
+static bool
+load(SundogCore *core, GError **error)
+{
+    return sundog_core_manifest_parse(&core->manifest, sundog_package_get_manifest(core->package),
+                                      error) &&
+           check_info(&core->manifest.info, error) && map_weights(core, error) &&
+           check_texts(core, error) && load_programs(core, error);
+}
+
+SundogCore *
+sundog_core_open(const char *folder, const SundogKeyring *keyring, GError **error)
+{
+    SundogPackage *package = sundog_package_open(folder, keyring, error);
+    if (package == NULL)
+        return NULL;
+    g_autoptr(SundogCore) core = g_new0(SundogCore, 1);
+    core->package = package;
+    core->programs =
+        g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)sundog_program_free);
+    if (load(core, error))
+        return g_steal_pointer(&core);
+    g_prefix_error(error, "%s: ", folder);
+    return NULL;
+}
+
+void
+sundog_core_free(SundogCore *core)
+{
+    if (core == NULL)
+        return;
+    g_clear_pointer(&core->weights, g_bytes_unref);
+    g_hash_table_unref(core->programs);
+    sundog_core_manifest_clear(&core->manifest);
+    sundog_package_free(core->package);
+    g_free(core);
+}
+
+const SundogCoreInfo *
+sundog_core_get_info(const SundogCore *core)
+{
+    return &core->manifest.info;
+}
+
+const SundogPackage *
+sundog_core_get_package(const SundogCore *core)
+{
+    return core->package;
+}
+
+const SundogCoreCache *
+sundog_core_get_cache(const SundogCore *core)
+{
+    return &core->manifest.cache;
+}
+
+const SundogProgram *
+sundog_core_get_program(const SundogCore *core, const char *name)
+{
+    return g_hash_table_lookup(core->programs, name);
+}
+
+uint32_t
+sundog_core_get_n_weights(const SundogCore *core)
+{
+    return core->manifest.weights->len;
+}
+
+const SundogCoreWeight *
+sundog_core_get_weight(const SundogCore *core, uint32_t index)
+{
+    g_assert(index < core->manifest.weights->len);
+    return &g_array_index(core->manifest.weights, SundogCoreWeight, index);
+}
+
+const SundogCoreWeight *
+sundog_core_find_weight(const SundogCore *core, const char *name)
+{
+    return sundog_core_manifest_find_weight(&core->manifest, name);
+}
+
+GBytes *
+sundog_core_get_weights(const SundogCore *core)
+{
+    return core->weights;
+}

@@ -1,0 +1,9 @@
+#pragma once
+
+/* Whether a core's programs have the inputs and outputs that the token engine fills and reads: what
+ * step.h says. Within this house. */
+
+#include "engine/core/program.h"
+
+bool sundog_step_check_forward(const SundogProgram *program, uint32_t n_vocabulary, GError **error);
+bool sundog_step_check_sample(const SundogProgram *program, uint32_t n_vocabulary, GError **error);
