@@ -24,19 +24,22 @@ typedef struct {
     bool trusted;
 } SundogTextSpan;
 
-/* Takes the vocabulary. An unknown pre-tokenizer is an error that names it and what is known. */
+/* Takes the vocabulary, also where it fails. An unknown pre-tokenizer is an error that names it and
+ * what is known. */
 SundogTokenizer *sundog_tokenizer_new(SundogVocabulary *vocabulary, GError **error);
 void sundog_tokenizer_free(SundogTokenizer *tokenizer);
 const SundogVocabulary *sundog_tokenizer_get_vocabulary(const SundogTokenizer *tokenizer);
 
-/* Appends to tokens (GArray of uint32_t). Any bytes are taken, also invalid UTF-8. */
+/* Appends to tokens (GArray of uint32_t). Any bytes are taken, also invalid UTF-8; a byte that the
+ * vocabulary has no token for leaves none. */
 void sundog_tokenizer_encode(const SundogTokenizer *tokenizer, const char *text, size_t n_bytes,
                              SundogTokenizeFlags flags, GArray *tokens);
-/* The spans joined as one text, control tokens only from trusted ones. */
+/* The spans joined as one text: their borders change no token, except that a control token is made
+ * only where all of its text is trusted. Of the flags only ADD is looked at. */
 void sundog_tokenizer_encode_spans(const SundogTokenizer *tokenizer, const SundogTextSpan *spans,
                                    size_t n_spans, SundogTokenizeFlags flags, GArray *tokens);
-/* Appends one token's bytes; control tokens' text only where special is set. False for an id outside
- * the vocabulary. */
+/* Appends one token's bytes; those of control, unknown and unused tokens only where special is set.
+ * False for an id outside the vocabulary. */
 bool sundog_tokenizer_append_bytes(const SundogTokenizer *tokenizer, uint32_t token, bool special,
                                    GByteArray *bytes);
 bool sundog_tokenizer_is_end(const SundogTokenizer *tokenizer, uint32_t token);
