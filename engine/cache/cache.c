@@ -1,1 +1,209 @@
-/* The page pool and the prefix tree. */
+/* Sequences on top of pool and tree. */
+
+#include "engine/cache/cache.h"
+#include <string.h>
+
+struct SundogCache {
+    SundogCacheOptions options;
+    SundogPagePool *pool;
+    SundogPrefixTree *tree;
+};
+
+static uint32_t
+pages_for(const SundogCache *cache, uint32_t n_tokens)
+{
+    uint32_t page_tokens = cache->options.page_tokens;
+    return n_tokens / page_tokens + (n_tokens % page_tokens != 0);
+}
+
+static int64_t
+n_available(const SundogCache *cache)
+{
+    return (int64_t)sundog_page_pool_get_n_free(cache->pool) +
+           sundog_prefix_tree_get_n_unpinned(cache->tree);
+}
+
+/* A free page, if need be by evicting one; SUNDOG_NULL_PAGE where all are in use. */
+static int32_t
+lease(SundogCache *cache)
+{
+    if (sundog_page_pool_get_n_free(cache->pool) == 0 && !sundog_prefix_tree_evict(cache->tree)) {
+        return SUNDOG_NULL_PAGE;
+    }
+    return sundog_page_pool_lease(cache->pool);
+}
+
+static int32_t
+last_shared(const SundogSequenceState *state)
+{
+    return state->n_shared > 0 ? state->pages[state->n_shared - 1] : SUNDOG_NULL_PAGE;
+}
+
+static void
+pin_prefix(SundogCache *cache, SundogSequenceState *state, uint32_t n_pages)
+{
+    for (uint32_t i = 0; i < n_pages; i++) {
+        sundog_prefix_tree_pin(cache->tree, state->pages[i]);
+    }
+    state->n_pages = state->n_shared = n_pages;
+    state->n_valid = n_pages * cache->options.page_tokens;
+}
+
+/* A page of which only the beginning fits is copied: the sequence goes on writing in the copy. */
+static void
+copy_tail(SundogCache *cache, SundogSequenceState *state, const SundogPrefixMatch *match)
+{
+    if (match->n_tail == 0) {
+        return;
+    }
+    sundog_prefix_tree_pin(cache->tree, match->tail); /* lest the lease evict it */
+    int32_t page = lease(cache);
+    if (page != SUNDOG_NULL_PAGE) {
+        cache->options.copy_page(match->tail, page, cache->options.data);
+        state->pages[state->n_pages++] = page;
+        state->n_valid += match->n_tail;
+    }
+    sundog_prefix_tree_unpin(cache->tree, match->tail);
+}
+
+/* Whether the pages still to be leased can be had once the matched ones are pinned. */
+static bool
+can_open(const SundogCache *cache, const SundogSequenceState *state, const SundogPrefixMatch *match,
+         uint32_t n_reserve)
+{
+    int64_t n_left = n_available(cache);
+    for (uint32_t i = 0; i < match->n_pages; i++) {
+        n_left -= !sundog_prefix_tree_is_pinned(cache->tree, state->pages[i]);
+    }
+    return (int64_t)pages_for(cache, n_reserve) - match->n_pages <= n_left;
+}
+
+SundogCache *
+sundog_cache_new(const SundogCacheOptions *options)
+{
+    g_return_val_if_fail(options->copy_page && options->page_tokens > 0, NULL);
+    SundogCache *cache = g_new0(SundogCache, 1);
+    cache->options = *options;
+    cache->pool = sundog_page_pool_new(options->n_pages);
+    int32_t max_kept = options->max_kept_pages < 0 ? options->n_pages : options->max_kept_pages;
+    cache->tree = sundog_prefix_tree_new(cache->pool, options->page_tokens, max_kept);
+    return cache;
+}
+
+void
+sundog_cache_free(SundogCache *cache)
+{
+    if (cache) {
+        sundog_prefix_tree_free(cache->tree);
+        sundog_page_pool_free(cache->pool);
+        g_free(cache);
+    }
+}
+
+bool
+sundog_cache_open_sequence(SundogCache *cache, SundogSequenceState *state, const uint32_t *tokens,
+                           uint32_t n_tokens, uint32_t n_reserve, bool keeps)
+{
+    g_assert(n_tokens > 0 && n_reserve >= n_tokens);
+    g_assert(pages_for(cache, n_reserve) <= cache->options.sequence_pages);
+    SundogPrefixMatch match = {.tail = SUNDOG_NULL_PAGE};
+    if (keeps) {
+        match = sundog_prefix_tree_match(cache->tree, tokens, n_tokens - 1, state->pages);
+    }
+    if (!can_open(cache, state, &match, n_reserve)) {
+        return false;
+    }
+    state->keeps = keeps;
+    pin_prefix(cache, state, match.n_pages);
+    copy_tail(cache, state, &match);
+    bool reserved = sundog_cache_reserve(cache, state, n_reserve);
+    g_assert(reserved);
+    return true;
+}
+
+bool
+sundog_cache_reserve(SundogCache *cache, SundogSequenceState *state, uint32_t n_tokens)
+{
+    uint32_t n_wanted = pages_for(cache, n_tokens);
+    g_assert(n_wanted <= cache->options.sequence_pages);
+    if ((int64_t)n_wanted - state->n_pages > n_available(cache)) {
+        return false;
+    }
+    while (state->n_pages < n_wanted) {
+        int32_t page = lease(cache);
+        g_assert(page != SUNDOG_NULL_PAGE);
+        state->pages[state->n_pages++] = page;
+    }
+    return true;
+}
+
+void
+sundog_cache_advance(SundogCache *cache, SundogSequenceState *state, const uint32_t *tokens,
+                     uint32_t n_valid)
+{
+    uint32_t page_tokens = cache->options.page_tokens;
+    g_assert(n_valid >= state->n_valid && n_valid <= state->n_pages * page_tokens);
+    state->n_valid = n_valid;
+    while (state->keeps && state->n_shared < n_valid / page_tokens) {
+        uint32_t i = state->n_shared;
+        state->pages[i] = sundog_prefix_tree_insert(cache->tree, last_shared(state),
+                                                    tokens + (size_t)i * page_tokens, page_tokens,
+                                                    state->pages[i]);
+        sundog_prefix_tree_pin(cache->tree, state->pages[i]);
+        state->n_shared++;
+    }
+}
+
+/* Leaves the last page, which is not full, in the tree. */
+static void
+keep_tail(SundogCache *cache, SundogSequenceState *state, const uint32_t *tokens)
+{
+    uint32_t page_tokens = cache->options.page_tokens;
+    uint32_t n_tail = state->n_valid % page_tokens;
+    if (state->keeps && n_tail > 0) {
+        sundog_prefix_tree_insert(cache->tree, last_shared(state),
+                                  tokens + (size_t)state->n_shared * page_tokens, n_tail,
+                                  state->pages[state->n_shared]);
+        state->pages[state->n_shared] = SUNDOG_NULL_PAGE;
+    }
+}
+
+void
+sundog_cache_close_sequence(SundogCache *cache, SundogSequenceState *state, const uint32_t *tokens,
+                            SundogClose how)
+{
+    if (how == SUNDOG_CLOSE_KEEP) {
+        keep_tail(cache, state, tokens);
+    }
+    for (uint32_t i = state->n_pages; i-- > state->n_shared;) {
+        if (state->pages[i] != SUNDOG_NULL_PAGE) {
+            sundog_page_pool_release(cache->pool, state->pages[i]);
+        }
+    }
+    for (uint32_t i = state->n_shared; i-- > 0;) {
+        sundog_prefix_tree_unpin(cache->tree, state->pages[i]);
+        if (how == SUNDOG_CLOSE_DISCARD) {
+            sundog_prefix_tree_forget(cache->tree, state->pages[i]);
+        }
+    }
+    sundog_prefix_tree_trim(cache->tree);
+    *state = (SundogSequenceState){.pages = state->pages};
+}
+
+int32_t
+sundog_cache_get_n_used(const SundogCache *cache)
+{
+    return (int32_t)(sundog_page_pool_get_n_pages(cache->pool) - n_available(cache));
+}
+
+int32_t
+sundog_cache_get_n_kept(const SundogCache *cache)
+{
+    return sundog_prefix_tree_get_n_unpinned(cache->tree);
+}
+
+int32_t
+sundog_cache_get_n_pages(const SundogCache *cache)
+{
+    return sundog_page_pool_get_n_pages(cache->pool);
+}

@@ -1,0 +1,66 @@
+#pragma once
+
+/*
+ * The state of all sequences. A sequence opens with the tokens it starts from, and finds the longest
+ * prefix of them that is already computed; reserves pages before a step, advances after it, and
+ * closes, leaving what it computed for the next one. Everything that belongs to a sequence's state
+ * goes through here together; a further cache scheme adds its part to SundogSequenceState and to each
+ * of these functions.
+ *
+ * All memory is taken in new(). One thread, between steps: pages move only while no step runs.
+ */
+
+#include "engine/cache/prefix-tree.h"
+
+typedef struct {
+    int32_t n_pages; /* of the pool, the null page included */
+    uint32_t page_tokens;
+    uint32_t sequence_pages; /* the most a sequence may have */
+    int32_t max_kept_pages; /* kept for reuse beyond the running sequences; -1: all that are free */
+    void (*copy_page)(int32_t from, int32_t to, void *data); /* of every layer */
+    void *data;
+} SundogCacheOptions;
+
+typedef struct SundogCache SundogCache;
+
+/* All fields belong to the cache; pages and n_valid may be read. */
+typedef struct {
+    int32_t *pages; /* [sequence_pages] its page table, n_pages of it in use; the caller's memory */
+    uint32_t n_pages;
+    uint32_t n_valid;  /* leading tokens whose state finished steps have written */
+    uint32_t n_shared; /* leading pages that stand in the tree, pinned, never written again */
+    bool keeps;        /* takes part in reuse at all */
+} SundogSequenceState;
+
+typedef enum {
+    SUNDOG_CLOSE_KEEP,    /* what is valid may be reused */
+    SUNDOG_CLOSE_DISCARD, /* what it computed is no good (not finite): others must not meet it */
+} SundogClose;
+
+SundogCache *sundog_cache_new(const SundogCacheOptions *options);
+void sundog_cache_free(SundogCache *cache);
+
+/* Takes what is known of tokens [n_tokens], at most n_tokens - 1 of them (the last must run, for its
+ * logits), and reserves pages for n_reserve tokens. False, with nothing taken, where the pages for
+ * that cannot be had now. After it state->n_valid tells how many tokens need not run again. */
+bool sundog_cache_open_sequence(SundogCache *cache, SundogSequenceState *state,
+                                const uint32_t *tokens, uint32_t n_tokens, uint32_t n_reserve,
+                                bool keeps);
+/* Makes room for n_tokens, evicting what nobody uses; false, with nothing taken, where that is not
+ * enough. */
+bool sundog_cache_reserve(SundogCache *cache, SundogSequenceState *state, uint32_t n_tokens);
+/* After a finished step: the state of the first n_valid tokens is written. Full pages can be shared
+ * from here on; an entry of the page table may change to an equal page that was there before. */
+void sundog_cache_advance(SundogCache *cache, SundogSequenceState *state, const uint32_t *tokens,
+                          uint32_t n_valid);
+/* Ends the lease of everything; tokens as in advance. */
+void sundog_cache_close_sequence(SundogCache *cache, SundogSequenceState *state,
+                                 const uint32_t *tokens, SundogClose how);
+
+/* Pages that running sequences hold, and pages kept for reuse. */
+int32_t sundog_cache_get_n_used(const SundogCache *cache);
+int32_t sundog_cache_get_n_kept(const SundogCache *cache);
+/* The most pages that can ever be leased. */
+int32_t sundog_cache_get_n_pages(const SundogCache *cache);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogCache, sundog_cache_free)
