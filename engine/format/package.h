@@ -33,12 +33,16 @@ JsonObject *sundog_package_get_manifest(const SundogPackage *package);
 uint64_t sundog_package_get_bytes(const SundogPackage *package);
 /* Maps a member read-only; NULL and an error where the manifest does not name it. */
 GBytes *sundog_package_dup_member(const SundogPackage *package, const char *path, GError **error);
-/* Reads every member and compares all hashes, on n_threads; says all that is wrong at once. */
+/* Reads every member and compares all hashes, on n_threads (at least 1); says all that is wrong at
+ * once. Progress is called on the calling thread, some twenty times a second, and may be NULL. A
+ * cancelled verification fails with G_IO_ERROR_CANCELLED. */
 bool sundog_package_verify(const SundogPackage *package, unsigned n_threads,
                            void (*progress)(double fraction, void *data), void *data,
                            GCancellable *cancellable, GError **error);
 
-/* Starts a folder beside `folder` (same name with a suffix); nothing is seen there until finish. */
+/* Starts a hidden folder beside `folder`, ".NAME.part-XXXXXX"; nothing is seen in its place until
+ * finish. Removes such folders of makers that died. Fails where `folder` exists and is neither a
+ * package nor empty, since finishing would replace what is in it. */
 SundogPackageWriter *sundog_package_writer_new(const char *folder, GError **error);
 /* Opens a member for appending; one at a time, hashed while it is written. */
 bool sundog_package_writer_begin(SundogPackageWriter *writer, const char *path, GError **error);
@@ -52,9 +56,11 @@ bool sundog_package_writer_finish(SundogPackageWriter *writer, JsonObject *manif
 /* Frees; an unfinished folder is removed. */
 void sundog_package_writer_free(SundogPackageWriter *writer);
 
-/* Packs an installed folder into a `.core` file, and the reverse. Unpacking takes members by exact
- * name from the signed manifest (which stands first, the signature second), writes no other, follows
- * no link, is capped by the manifest's sizes, and checks every hash before the rename. */
+/* Packs an installed folder into a `.core` file, replacing an old one, and the reverse. Packing fails
+ * where a hash is not the manifest's. Unpacking takes plain and zstd-compressed tar files and members
+ * by exact name from the signed manifest (which stands first, the signature second); anything else
+ * in the archive is an error. It follows no link, is capped by the manifest's sizes, and checks every
+ * hash before the rename. */
 bool sundog_package_export(const char *folder, const char *file, GError **error);
 bool sundog_package_import(const char *file, const char *folder, const SundogKeyring *keyring,
                            GError **error);
