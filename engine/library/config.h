@@ -12,19 +12,22 @@
 
 #define SUNDOG_CONFIG_VERSION 1
 
-/* X(NAME, "key", kind, default, lowest, highest, "meaning") with kind INTEGER, BOOLEAN or TEXT. */
+/* X(NAME, "key", kind, default, lowest, highest, "meaning") with kind INTEGER, BOOLEAN, TEXT or SECRET:
+ * a text that is shown only to who may read the file. */
 #define SUNDOG_CONFIG_KEYS(X)                                                                     \
     X(PORT, "server.port", INTEGER, "7410", 0, 65535, "Port of the server on loopback")           \
     X(ADDRESS, "server.address", TEXT, "127.0.0.1", 0, 0,                                         \
       "Address the server listens on; any but loopback needs a key")                              \
-    X(KEY, "server.key", TEXT, "", 0, 0, "API key that clients must send; empty for none")        \
+    X(KEY, "server.key", SECRET, "", 0, 0, "API key that clients must send; empty for none")      \
     X(ORIGINS, "server.origins", TEXT, "", 0, 0, "Web origins that may use the server, by comma") \
     X(DEFAULT_CORE, "server.core", TEXT, "", 0, 0, "Core that is loaded when the server starts")  \
     X(THREADS, "engine.threads", INTEGER, "0", 0, 1024, "Processor threads; 0 for all")           \
     X(CONTEXT, "engine.context", INTEGER, "0", 0, 16777216,                                       \
       "Longest context in tokens; 0 for what memory allows")                                      \
     X(CACHE_BYTES, "engine.cache_bytes", INTEGER, "0", 0, INT64_MAX,                              \
-      "Memory for keys and values; 0 for a quarter of what is free")
+      "Memory for keys and values; 0 for a quarter of what is free")                              \
+    X(TOKEN, "library.token", SECRET, "", 0, 0,                                                   \
+      "Access token for models whose makers ask for one; sent only to the host it is asked by")
 
 typedef struct SundogConfig SundogConfig;
 
@@ -33,10 +36,11 @@ SundogConfig *sundog_config_open(GError **error);
 void sundog_config_free(SundogConfig *config);
 int64_t sundog_config_get_integer(const SundogConfig *config, const char *key);
 bool sundog_config_get_boolean(const SundogConfig *config, const char *key);
-const char *sundog_config_get_text(const SundogConfig *config, const char *key);
+const char *sundog_config_get_text(const SundogConfig *config, const char *key); /* secrets too */
 /* Checks the key and the value's range; saved at once. value NULL: back to the default. */
 bool sundog_config_set(SundogConfig *config, const char *key, const char *value, GError **error);
-/* Every key with value, default and meaning; owned by the caller. */
+/* [{"key", "value", "default", "meaning"}] of every key; owned by the caller. A secret's value is null,
+ * and "is_set" says whether there is one. */
 JsonNode *sundog_config_describe(const SundogConfig *config);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogConfig, sundog_config_free)

@@ -25,3 +25,6 @@ const char *sundog_paths_get_server_file(void);
 char *sundog_paths_dup_data_file(const char *name);
 /* A program of this project beside the running one ("sundog-engine"); owned by the caller. */
 char *sundog_paths_dup_program(const char *name);
+/* The folder that an uninstaller may take away: what holds bin/, or the build folder. Owned by the
+ * caller; NULL where it cannot be told. */
+char *sundog_paths_dup_install_prefix(void);

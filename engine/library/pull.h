@@ -29,11 +29,13 @@ typedef struct {
 } SundogPullProgress;
 
 typedef struct {
-    const char *source;        /* catalogue name or URL */
-    const char *from;          /* local file that holds the bytes, or NULL */
-    const char *name;          /* name in the library; NULL: from the source */
-    unsigned stall_seconds;    /* 0: 20 */
-    unsigned max_tries;        /* without progress between them; 0: 8 */
+    const char *source;     /* catalogue name or URL */
+    const char *from;       /* local file that holds the bytes, or NULL */
+    const char *name;       /* name in the library; NULL: from the source */
+    const char *token;      /* access token, or NULL; goes to the source's own host alone, over TLS
+                                  or loopback, and into no log or error */
+    unsigned stall_seconds; /* 0: 20 */
+    unsigned max_tries;     /* without progress between them; 0: 8 */
     unsigned first_backoff_ms; /* 0: 500; doubles up to 30 s */
     void (*progress)(const SundogPullProgress *progress, void *data);
     void *data;
