@@ -1,0 +1,119 @@
+/*
+ * attention as attention.h defines it, one row and head at a time: the reference that the versions for
+ * an instruction set are compared with.
+ */
+
+#include "kernels/host/attention.h"
+#include "kernels/contract/math.h"
+#include "kernels/host/half.h"
+#include "kernels/host/kernel.h"
+#include "kernels/host/quantize.h"
+
+#define LANES 16
+
+/* One row and head, and its merged result so far. */
+typedef struct {
+    int64_t head_dim;
+    const float *query; /* scaled */
+    float *output;
+    float greatest;
+    float sum;
+} Pair;
+
+static float
+element(const SundogArgument *pages, int64_t at)
+{
+    return pages->dtype == SUNDOG_DTYPE_F16 ? sundog_f16_to_f32(((const uint16_t *)pages->data)[at])
+                                            : ((const float *)pages->data)[at];
+}
+
+/* Scores of the first n positions of a page; returns the greatest. */
+static float
+page_scores(const Pair *pair, const SundogArgument *k_pages, int64_t base, int64_t n, float *scores)
+{
+    float greatest = -INFINITY;
+    for (int64_t i = 0; i < n; i++) {
+        float score = 0;
+        for (int64_t d = 0; d < pair->head_dim; d++)
+            score =
+                fmaf(pair->query[d], element(k_pages, base + d * SUNDOG_PAGE_TOKENS + i), score);
+        scores[i] = score;
+        greatest = score > greatest ? score : greatest;
+    }
+    return greatest;
+}
+
+/* Scores to weights; returns their sum. */
+static float
+page_weights(float *scores, int64_t n, float greatest)
+{
+    float sums[LANES] = {0};
+    for (int64_t i = 0; i < n; i++) {
+        scores[i] = sundog_exp(scores[i] - greatest);
+        sums[i % LANES] += scores[i];
+    }
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int lane = 0; lane < half; lane++)
+            sums[lane] += sums[lane + half];
+    return sums[0];
+}
+
+static void
+attend_page(Pair *pair, const SundogArgument *k_pages, const SundogArgument *v_pages, int64_t base,
+            int64_t n, bool first)
+{
+    float weights[SUNDOG_PAGE_TOKENS];
+    float greatest = page_scores(pair, k_pages, base, n, weights);
+    float sum = page_weights(weights, n, greatest);
+    float merged = first || greatest > pair->greatest ? greatest : pair->greatest;
+    float old = first ? 0 : sundog_exp(pair->greatest - merged);
+    float new = first ? 1 : sundog_exp(greatest - merged);
+    for (int64_t d = 0; d < pair->head_dim; d++) {
+        float partial = 0;
+        for (int64_t i = 0; i < n; i++)
+            partial = fmaf(weights[i], element(v_pages, base + i * pair->head_dim + d), partial);
+        pair->output[d] = first ? partial : fmaf(partial, new, pair->output[d] * old);
+    }
+    pair->sum = first ? sum : fmaf(sum, new, pair->sum * old);
+    pair->greatest = merged;
+}
+
+static void
+attend_pair(const SundogCall *call, const SundogAttention *at, Pair *pair, int64_t row,
+            int64_t position, int64_t sequence, int64_t head)
+{
+    const float *q = at->qkv + row * at->row_floats + head * at->head_dim;
+    const int32_t *page_table = at->page_table + sequence * at->sequence_pages;
+    int64_t group = head / at->heads_per_group;
+    float *scaled = at->workspace + sundog_attention_workspace(at->head_dim).queries;
+    for (int64_t d = 0; d < at->head_dim; d++)
+        scaled[d] = q[d] * at->scale;
+    pair->query = scaled;
+    for (int64_t first = 0; first <= position; first += SUNDOG_PAGE_TOKENS) {
+        int64_t page = page_table[first / SUNDOG_PAGE_TOKENS];
+        int64_t base = (page * at->n_kv_heads + group) * at->head_dim * SUNDOG_PAGE_TOKENS;
+        int64_t n = sundog_min(SUNDOG_PAGE_TOKENS, position + 1 - first);
+        attend_page(pair, &call->arguments[4], &call->arguments[5], base, n, first == 0);
+    }
+    float inverse = 1.0f / pair->sum;
+    for (int64_t d = 0; d < at->head_dim; d++)
+        pair->output[d] *= inverse;
+}
+
+void
+SUNDOG_KERNEL(ATTENTION)(const SundogCall *call)
+{
+    SundogAttention at = sundog_attention_from_call(call);
+    Pair pair = {.head_dim = at.head_dim};
+    pair.output = at.workspace + sundog_attention_workspace(at.head_dim).output;
+    SundogAttentionShare share = sundog_attention_share(call, &at);
+    for (int64_t t = 0; t < at.n_tiles; t++) {
+        SundogAttentionTile tile = sundog_attention_next_tile(&at, &share, t);
+        for (int64_t head = tile.heads.begin; head < tile.heads.end; head++)
+            for (int64_t i = 0; i < tile.n_rows; i++) {
+                attend_pair(call, &at, &pair, tile.first_row + i, tile.position + i, tile.sequence,
+                            head);
+                sundog_attention_store(&at, tile.first_row + i, head, pair.output);
+            }
+    }
+}

@@ -1,0 +1,71 @@
+/* Which instructions this processor and its system run, and each set's table of kernels. */
+
+#include "kernels/host/kernels.h"
+#include "kernels/host/kernel.h"
+
+#if defined(__x86_64__)
+#define SUNDOG_X86 1
+#endif
+
+static const SundogKernel plain_kernels[SUNDOG_N_OPERATIONS] = {
+#define X(NAME, text, version, arguments, parameters) [SUNDOG_OP_##NAME] = sundog_host_plain_##NAME,
+    SUNDOG_OPERATIONS(X)
+#undef X
+};
+
+#ifdef SUNDOG_X86
+static const SundogKernel avx2_kernels[SUNDOG_N_OPERATIONS] = {
+#define X(NAME, text, version, arguments, parameters) [SUNDOG_OP_##NAME] = sundog_host_avx2_##NAME,
+    SUNDOG_OPERATIONS(X)
+#undef X
+};
+
+static const SundogKernel avx512_kernels[SUNDOG_N_OPERATIONS] = {
+#define X(NAME, text, version, arguments, parameters) \
+    [SUNDOG_OP_##NAME] = sundog_host_avx512_##NAME,
+    SUNDOG_OPERATIONS(X)
+#undef X
+};
+#endif
+
+/* The compiler's own test asks cpuid for the instructions and xgetbv whether the system saves their
+ * registers. */
+SundogHostSet
+sundog_host_detect(void)
+{
+#ifdef SUNDOG_X86
+    __builtin_cpu_init();
+    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                __builtin_cpu_supports("f16c");
+    if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512vnni"))
+        return SUNDOG_HOST_AVX512_VNNI;
+    if (avx2)
+        return SUNDOG_HOST_AVX2;
+#endif
+    return SUNDOG_HOST_PLAIN;
+}
+
+const char *
+sundog_host_set_name(SundogHostSet set)
+{
+    static const char *const names[SUNDOG_N_HOST_SETS] = {
+        [SUNDOG_HOST_PLAIN] = "plain",
+        [SUNDOG_HOST_AVX2] = "avx2",
+        [SUNDOG_HOST_AVX512_VNNI] = "avx512-vnni",
+    };
+    return names[set];
+}
+
+SundogKernel
+sundog_host_kernel(SundogOperationKind kind, SundogHostSet set)
+{
+#ifdef SUNDOG_X86
+    if (set == SUNDOG_HOST_AVX512_VNNI)
+        return avx512_kernels[kind];
+    if (set == SUNDOG_HOST_AVX2)
+        return avx2_kernels[kind];
+#endif
+    return plain_kernels[kind];
+}

@@ -1,0 +1,216 @@
+/*
+ * linear, linear_qkv and linear_gated as linear.h defines them, a row of the weight at a time: the
+ * reference that the versions for an instruction set are compared with.
+ */
+
+#include "kernels/contract/linear.h"
+#include "kernels/contract/layout.h"
+#include "kernels/contract/silu-mul.h"
+#include "kernels/host/half.h"
+#include "kernels/host/kernel.h"
+#include "kernels/host/quantize.h"
+
+/* One row of a weight, taken out of its panel into the workspace. */
+typedef struct {
+    float *values;     /* [K] dequantized, for f32 activations */
+    int32_t *integers; /* [K] or stored values without their zero point, for a8 */
+    float *scales;     /* [KB] */
+    float *minima;     /* [KB] zero where the layout has none */
+    bool has_minima;
+} Row;
+
+typedef struct {
+    const SundogArgument *a;
+    int64_t n_columns;
+    SundogTileLayout tile;
+    Row row;
+} Linear;
+
+static Linear
+linear_from_call(const SundogCall *call, const SundogArgument *workspace)
+{
+    const SundogArgument *a = &call->arguments[0];
+    int64_t k = a->shape[1];
+    Linear linear = {.a = a, .n_columns = k};
+    if (a->dtype == SUNDOG_DTYPE_A8)
+        linear.tile = sundog_tile_layout(k);
+    uint8_t *own =
+        (uint8_t *)workspace->data + (size_t)call->thread * sundog_linear_workspace_bytes(k);
+    linear.row.values = (float *)own;
+    linear.row.integers = (int32_t *)own;
+    linear.row.scales = (float *)own + k;
+    linear.row.minima = linear.row.scales + sundog_ceil_div(k, 32);
+    return linear;
+}
+
+static void
+take_q4_1_row(Linear *linear, const uint8_t *panel, int64_t r)
+{
+    for (int64_t k = 0; k < linear->n_columns; k++) {
+        const uint8_t *block = panel + k / 32 * 320;
+        int64_t group = k % 32 / 4;
+        uint8_t byte = block[64 + group / 2 * 64 + 4 * r + k % 4];
+        linear->row.integers[k] = group % 2 == 0 ? byte & 15 : byte >> 4;
+        if (k % 32 == 0) {
+            sundog_load_halves(&linear->row.scales[k / 32], (const uint16_t *)block + r, 1);
+            sundog_load_halves(&linear->row.minima[k / 32], (const uint16_t *)block + 16 + r, 1);
+        }
+    }
+}
+
+static void
+take_q8_0_row(Linear *linear, const uint8_t *panel, int64_t r)
+{
+    for (int64_t k = 0; k < linear->n_columns; k++) {
+        const uint8_t *pair = panel + k / 64 * 1088;
+        linear->row.integers[k] = pair[64 + k % 64 / 4 * 64 + 4 * r + k % 4] - 128;
+        if (k % 32 == 0)
+            sundog_load_halves(&linear->row.scales[k / 32],
+                               (const uint16_t *)pair + k % 64 / 32 * 16 + r, 1);
+    }
+}
+
+static void
+take_row(Linear *linear, const SundogArgument *w, int64_t row)
+{
+    const uint8_t *panel =
+        (const uint8_t *)w->data +
+        (size_t)(row / SUNDOG_PANEL_ROWS) * sundog_layout_panel_bytes(w->layout, linear->n_columns);
+    linear->row.has_minima = w->layout == SUNDOG_LAYOUT_PANEL16_Q4_1;
+    if (linear->a->dtype != SUNDOG_DTYPE_A8)
+        sundog_layout_dequantize_row(w->layout, w->data, row, linear->n_columns,
+                                     linear->row.values);
+    else if (linear->row.has_minima)
+        take_q4_1_row(linear, panel, row % SUNDOG_PANEL_ROWS);
+    else
+        take_q8_0_row(linear, panel, row % SUNDOG_PANEL_ROWS);
+}
+
+static float
+product_a8(const Linear *linear, int64_t token)
+{
+    const Row *row = &linear->row;
+    const uint8_t *tile = (const uint8_t *)linear->a->data +
+                          (size_t)(token / SUNDOG_TILE_TOKENS) * linear->tile.n_bytes;
+    int64_t t = token % SUNDOG_TILE_TOKENS;
+    const int8_t *bytes = (const int8_t *)tile + 4 * t;
+    const float *scales = (const float *)(tile + linear->tile.scales) + t;
+    const float *sums = (const float *)(tile + linear->tile.sums) + t;
+    float acc = 0;
+    for (int64_t block = 0; block < linear->n_columns / SUNDOG_ACTIVATION_BLOCK; block++) {
+        int32_t dot = 0;
+        for (int64_t k = block * 32; k < block * 32 + 32; k++)
+            dot += row->integers[k] * bytes[k / 4 * 4 * SUNDOG_TILE_TOKENS + k % 4];
+        acc = fmaf((float)dot, row->scales[block] * scales[block * SUNDOG_TILE_TOKENS], acc);
+        if (row->has_minima)
+            acc = fmaf(row->minima[block], sums[block * SUNDOG_TILE_TOKENS], acc);
+    }
+    return acc;
+}
+
+static float
+product(const Linear *linear, int64_t token)
+{
+    if (linear->a->dtype == SUNDOG_DTYPE_A8)
+        return product_a8(linear, token);
+    const float *x = (const float *)linear->a->data + token * linear->n_columns;
+    float acc = 0;
+    for (int64_t k = 0; k < linear->n_columns; k++)
+        acc = fmaf(linear->row.values[k], x[k], acc);
+    return acc;
+}
+
+/* One weight's rows into columns of y from `column` on. */
+static void
+multiply(const SundogCall *call, Linear *linear, const SundogArgument *w, const float *bias,
+         const float *residual, const SundogArgument *y, int64_t column)
+{
+    SundogRange range = sundog_split(call, w->shape[0]);
+    for (int64_t n = range.begin; n < range.end; n++) {
+        take_row(linear, w, n);
+        for (int64_t t = 0; t < y->shape[0]; t++) {
+            int64_t at = t * y->shape[1] + column + n;
+            float value = product(linear, t);
+            if (bias != NULL)
+                value += bias[n];
+            if (residual != NULL)
+                value += residual[at];
+            ((float *)y->data)[at] = value;
+        }
+    }
+}
+
+void
+SUNDOG_KERNEL(LINEAR)(const SundogCall *call)
+{
+    const SundogArgument *a = call->arguments;
+    Linear linear = linear_from_call(call, &a[5]);
+    multiply(call, &linear, &a[1], a[2].data, a[3].data, &a[4], 0);
+}
+
+void
+SUNDOG_KERNEL(LINEAR_QKV)(const SundogCall *call)
+{
+    const SundogArgument *a = call->arguments;
+    Linear linear = linear_from_call(call, &a[8]);
+    int64_t column = 0;
+    for (int part = 0; part < 3; part++) {
+        multiply(call, &linear, &a[1 + part], a[4 + part].data, NULL, &a[7], column);
+        column += a[1 + part].shape[0];
+    }
+}
+
+/* y[t][n] for 32 columns from n on, or as many as there are. */
+static void
+gated_block(const SundogCall *call, Linear *linear, int64_t first, int64_t token, int64_t n_tokens,
+            float (*block)[SUNDOG_ACTIVATION_BLOCK])
+{
+    const SundogArgument *gate = &call->arguments[1], *up = &call->arguments[2];
+    int64_t end = sundog_min(first + SUNDOG_ACTIVATION_BLOCK, gate->shape[0]);
+    for (int64_t n = first; n < end; n++) {
+        take_row(linear, gate, n);
+        for (int64_t t = 0; t < n_tokens; t++)
+            block[t][n - first] = sundog_silu(product(linear, token + t));
+        take_row(linear, up, n);
+        for (int64_t t = 0; t < n_tokens; t++)
+            block[t][n - first] *= product(linear, token + t);
+    }
+}
+
+static void
+store_gated_block(const SundogArgument *y, int64_t first, int64_t token, int64_t n_tokens,
+                  float (*block)[SUNDOG_ACTIVATION_BLOCK])
+{
+    int64_t n = sundog_min(SUNDOG_ACTIVATION_BLOCK, y->shape[1] - first);
+    if (y->dtype != SUNDOG_DTYPE_A8) {
+        for (int64_t t = 0; t < n_tokens; t++)
+            memcpy((float *)y->data + (token + t) * y->shape[1] + first, block[t],
+                   (size_t)n * sizeof(float));
+        return;
+    }
+    SundogTileLayout layout = sundog_tile_layout(y->shape[1]);
+    uint8_t *tile = (uint8_t *)y->data + (size_t)(token / SUNDOG_TILE_TOKENS) * layout.n_bytes;
+    for (int64_t t = 0; t < n_tokens; t++)
+        sundog_quantize_block(block[t], tile, &layout, first / SUNDOG_ACTIVATION_BLOCK, t);
+    sundog_quantize_nothing(tile, &layout, first / SUNDOG_ACTIVATION_BLOCK, n_tokens);
+    if (first == 0)
+        sundog_tile_set_tokens(tile, &layout, n_tokens);
+}
+
+void
+SUNDOG_KERNEL(LINEAR_GATED)(const SundogCall *call)
+{
+    const SundogArgument *a = &call->arguments[0], *gate = &call->arguments[1];
+    const SundogArgument *y = &call->arguments[3];
+    Linear linear = linear_from_call(call, &call->arguments[4]);
+    int64_t n_tokens = sundog_linear_n_tokens(a, y);
+    SundogRange range =
+        sundog_split(call, sundog_ceil_div(gate->shape[0], SUNDOG_ACTIVATION_BLOCK));
+    for (int64_t i = range.begin; i < range.end; i++)
+        for (int64_t token = 0; token < n_tokens; token += SUNDOG_TILE_TOKENS) {
+            float block[SUNDOG_TILE_TOKENS][SUNDOG_ACTIVATION_BLOCK];
+            int64_t here = sundog_min(SUNDOG_TILE_TOKENS, n_tokens - token);
+            gated_block(call, &linear, i * SUNDOG_ACTIVATION_BLOCK, token, here, block);
+            store_gated_block(y, i * SUNDOG_ACTIVATION_BLOCK, token, here, block);
+        }
+}

@@ -1,0 +1,23 @@
+#pragma once
+
+/* The factor of rms-norm.h for one row. */
+
+#include "kernels/contract/rms-norm.h"
+
+#include <math.h>
+
+static inline float
+sundog_norm_factor(const float *x, int64_t n, float epsilon)
+{
+    float sums[SUNDOG_NORM_LANES] = {0};
+    int64_t k = 0;
+    for (; k + SUNDOG_NORM_LANES <= n; k += SUNDOG_NORM_LANES)
+        for (int lane = 0; lane < SUNDOG_NORM_LANES; lane++)
+            sums[lane] = fmaf(x[k + lane], x[k + lane], sums[lane]);
+    for (int lane = 0; k < n; k++, lane++)
+        sums[lane] = fmaf(x[k], x[k], sums[lane]);
+    for (int half = SUNDOG_NORM_LANES / 2; half > 0; half /= 2)
+        for (int lane = 0; lane < half; lane++)
+            sums[lane] += sums[lane + half];
+    return 1.0f / sqrtf(sums[0] / (float)n + epsilon);
+}

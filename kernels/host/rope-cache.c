@@ -1,0 +1,164 @@
+/*
+ * rope_cache: rope-cache.h. Work is split by groups of heads and runs of rows; a group's queries are
+ * rotated by the thread that is likely to attend with them. Keys lie transposed in their pages, so rows
+ * of consecutive slots are gathered to be written together.
+ */
+
+#include "kernels/contract/rope-cache.h"
+#include "kernels/host/half.h"
+#include "kernels/host/kernel.h"
+
+#define RUN_ROWS 16
+#define PAIRS_AT_ONCE 64
+
+typedef struct {
+    float *qkv;
+    int64_t row_floats;
+    const int32_t *positions;
+    const int32_t *token_sequence;
+    const int32_t *page_table;
+    int64_t sequence_pages;
+    const float *inverse_frequencies;
+    uint8_t *k_pages;
+    uint8_t *v_pages;
+    bool half;
+    int64_t n_heads, n_kv_heads, head_dim, rope_dims;
+    bool interleaved;
+    float magnitude;
+} RopeCache;
+
+/* Rows of one sequence in consecutive slots of one page. */
+typedef struct {
+    int64_t first;
+    int64_t n;
+    int64_t page;
+    int64_t slot;
+} Run;
+
+static RopeCache
+rope_cache_from_call(const SundogCall *call)
+{
+    const SundogArgument *a = call->arguments;
+    const SundogParameter *p = call->parameters;
+    return (RopeCache){.qkv = a[0].data,
+                       .row_floats = a[0].shape[1],
+                       .positions = a[1].data,
+                       .token_sequence = a[2].data,
+                       .page_table = a[3].data,
+                       .sequence_pages = a[3].shape[1],
+                       .inverse_frequencies = a[4].data,
+                       .k_pages = a[5].data,
+                       .v_pages = a[6].data,
+                       .half = a[5].dtype == SUNDOG_DTYPE_F16,
+                       .n_heads = p[0].i,
+                       .n_kv_heads = p[1].i,
+                       .head_dim = p[2].i,
+                       .rope_dims = p[3].i,
+                       .interleaved = p[4].i != 0,
+                       .magnitude = (float)p[5].f};
+}
+
+/* Rotates pairs [first, first + n) of one head. */
+static void
+rotate_head(const RopeCache *rope, float *head, int64_t first, int64_t n, const float *sines,
+            const float *cosines)
+{
+    int64_t step = rope->interleaved ? 2 : 1;
+    int64_t distance = rope->interleaved ? 1 : rope->rope_dims / 2;
+    float *low = head + first * step, *high = low + distance;
+    for (int64_t i = 0; i < n; i++) {
+        float x = low[i * step], y = high[i * step];
+        low[i * step] = fmaf(x, cosines[i], -(y * sines[i]));
+        high[i * step] = fmaf(y, cosines[i], x * sines[i]);
+    }
+}
+
+static void
+rotate_row(const RopeCache *rope, int64_t row, int64_t group)
+{
+    float position = (float)rope->positions[row];
+    int64_t per_group = rope->n_heads / rope->n_kv_heads, pairs = rope->rope_dims / 2;
+    float *heads = rope->qkv + row * rope->row_floats;
+    float *queries = heads + group * per_group * rope->head_dim;
+    float *key = heads + (rope->n_heads + group) * rope->head_dim;
+    float sines[PAIRS_AT_ONCE], cosines[PAIRS_AT_ONCE];
+    for (int64_t first = 0; first < pairs; first += PAIRS_AT_ONCE) {
+        int64_t n = sundog_min(PAIRS_AT_ONCE, pairs - first);
+        for (int64_t i = 0; i < n; i++) {
+            sundog_sin_cos(position * rope->inverse_frequencies[first + i], &sines[i], &cosines[i]);
+            sines[i] *= rope->magnitude;
+            cosines[i] *= rope->magnitude;
+        }
+        for (int64_t h = 0; h < per_group; h++)
+            rotate_head(rope, queries + h * rope->head_dim, first, n, sines, cosines);
+        rotate_head(rope, key, first, n, sines, cosines);
+    }
+}
+
+static void
+store_elements(const RopeCache *rope, uint8_t *pages, int64_t at, const float *values, int64_t n)
+{
+    if (rope->half)
+        sundog_store_halves((uint16_t *)pages + at, values, n);
+    else
+        memcpy((float *)pages + at, values, (size_t)n * sizeof(float));
+}
+
+static void
+store_run(const RopeCache *rope, const Run *run, int64_t group)
+{
+    int64_t c = rope->head_dim;
+    int64_t base = (run->page * rope->n_kv_heads + group) * c * SUNDOG_PAGE_TOKENS;
+    const float *keys = rope->qkv + run->first * rope->row_floats + (rope->n_heads + group) * c;
+    const float *values = keys + rope->n_kv_heads * c;
+    for (int64_t d = 0; d < c; d++) {
+        float column[RUN_ROWS];
+        for (int64_t i = 0; i < run->n; i++)
+            column[i] = keys[i * rope->row_floats + d];
+        store_elements(rope, rope->k_pages, base + d * SUNDOG_PAGE_TOKENS + run->slot, column,
+                       run->n);
+    }
+    for (int64_t i = 0; i < run->n; i++)
+        store_elements(rope, rope->v_pages, base + (run->slot + i) * c,
+                       values + i * rope->row_floats, c);
+}
+
+/* The longest run from a row on, within [row, end). */
+static Run
+find_run(const RopeCache *rope, int64_t row, int64_t end)
+{
+    int32_t position = rope->positions[row], sequence = rope->token_sequence[row];
+    Run run = {.first = row, .n = 1, .slot = position % SUNDOG_PAGE_TOKENS};
+    run.page = rope->page_table[sequence * rope->sequence_pages + position / SUNDOG_PAGE_TOKENS];
+    int64_t most = sundog_min(sundog_min(RUN_ROWS, SUNDOG_PAGE_TOKENS - run.slot), end - row);
+    while (run.n < most && rope->token_sequence[row + run.n] == sequence &&
+           rope->positions[row + run.n] == position + run.n)
+        run.n++;
+    return run;
+}
+
+static void
+rope_cache_rows(const RopeCache *rope, int64_t group, int64_t begin, int64_t end)
+{
+    for (int64_t row = begin; row < end;) {
+        Run run = find_run(rope, row, end);
+        for (int64_t i = 0; i < run.n; i++)
+            rotate_row(rope, row + i, group);
+        if (run.page != SUNDOG_NULL_PAGE)
+            store_run(rope, &run, group);
+        row += run.n;
+    }
+}
+
+void
+SUNDOG_KERNEL(ROPE_CACHE)(const SundogCall *call)
+{
+    RopeCache rope = rope_cache_from_call(call);
+    int64_t n_rows = call->arguments[0].shape[0];
+    int64_t n_parts = sundog_ceil_div(n_rows, SUNDOG_PAGE_TOKENS);
+    SundogRange range = sundog_split(call, rope.n_kv_heads * n_parts);
+    for (int64_t i = range.begin; i < range.end; i++) {
+        int64_t begin = i % n_parts * SUNDOG_PAGE_TOKENS;
+        rope_cache_rows(&rope, i / n_parts, begin, sundog_min(begin + SUNDOG_PAGE_TOKENS, n_rows));
+    }
+}

@@ -1,0 +1,78 @@
+#pragma once
+
+/*
+ * Finding a cut among sampling candidates without sorting them: quickselect (Hoare 1961) over keys that
+ * order tokens as sample.h says, best greatest, all different.
+ */
+
+#include <stdint.h>
+
+/* Orders floats as signed integers; -0 and 0 are equal. NaN comes past infinity on its sign's side. */
+static inline int32_t
+sundog_logit_order(float logit)
+{
+    int32_t bits = (int32_t)sundog_float_bits(logit + 0.0f);
+    return bits ^ (int32_t)((uint32_t)(bits >> 31) >> 1);
+}
+
+static inline uint64_t
+sundog_sample_key(int32_t order, int64_t token)
+{
+    return (uint64_t)((uint32_t)order ^ 0x80000000u) << 32 | (0xffffffffu - (uint32_t)token);
+}
+
+static inline int64_t
+sundog_key_token(uint64_t key)
+{
+    return (int64_t)(0xffffffffu - (uint32_t)key);
+}
+
+static inline int32_t
+sundog_key_order(uint64_t key)
+{
+    return (int32_t)((uint32_t)(key >> 32) ^ 0x80000000u);
+}
+
+/* Moves keys greater than keys[n / 2] to the front, then that key; returns how many are greater. */
+static inline int64_t
+sundog_partition_keys(uint64_t *keys, int64_t n)
+{
+    uint64_t pivot = keys[n / 2];
+    keys[n / 2] = keys[n - 1];
+    int64_t greater = 0;
+    for (int64_t i = 0; i < n - 1; i++) {
+        uint64_t key = keys[i];
+        keys[i] = keys[greater];
+        keys[greater] = key;
+        greater += key > pivot;
+    }
+    keys[n - 1] = keys[greater];
+    keys[greater] = pivot;
+    return greater;
+}
+
+/* The least key of the shortest run of the greatest keys whose weights reach `wanted`; the weight of
+ * a key is weights[token], or 1 where weights is NULL. All together must reach it. Permutes keys. */
+static inline uint64_t
+sundog_select_cut(uint64_t *keys, int64_t n, const int64_t *weights, int64_t wanted)
+{
+    while (n > 1) {
+        int64_t greater = sundog_partition_keys(keys, n), sum = greater;
+        if (weights != NULL) {
+            sum = 0;
+            for (int64_t i = 0; i < greater; i++)
+                sum += weights[sundog_key_token(keys[i])];
+        }
+        int64_t pivot = weights == NULL ? 1 : weights[sundog_key_token(keys[greater])];
+        if (wanted <= sum) {
+            n = greater;
+        } else if (wanted <= sum + pivot || greater + 1 == n) {
+            return keys[greater];
+        } else {
+            wanted -= sum + pivot;
+            keys += greater + 1;
+            n -= greater + 1;
+        }
+    }
+    return keys[0];
+}
