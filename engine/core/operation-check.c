@@ -249,19 +249,6 @@ check_dimension(Check *check, const char *name, const SundogBuffer *buffer, uint
 }
 
 static bool
-is_quantized(SundogLayout layout)
-{
-    switch (layout) {
-#define X(name, number, values, text) \
-    case SUNDOG_LAYOUT_##name:        \
-        return values > 1;
-        SUNDOG_LAYOUTS(X)
-#undef X
-    }
-    return false;
-}
-
-static bool
 type_matches(const SundogBuffer *buffer, const char *type)
 {
     if (strcmp(type, "matrix") == 0)
@@ -365,7 +352,8 @@ check_quantized(Check *check)
     for (int i = 1; check->info->arguments[i].name != NULL; i++) {
         const SundogBuffer *buffer = argument(check, i);
         if (buffer != NULL && buffer->dtype == SUNDOG_DTYPE_WEIGHT &&
-            buffer->layout != SUNDOG_LAYOUT_DENSE_F32 && !is_quantized(buffer->layout))
+            buffer->layout != SUNDOG_LAYOUT_DENSE_F32 &&
+            !sundog_layout_is_quantized(buffer->layout))
             fault(check, check->info->arguments[i].name,
                   "is \"%s\" in %s, which does not go with quantized activations", buffer->name,
                   sundog_layout_name(buffer->layout));
@@ -429,4 +417,24 @@ sundog_operation_check(const SundogProgram *program, uint32_t index, SundogExpre
     visit_dimensions(&check, bind_letter);
     visit_dimensions(&check, check_dimension);
     check_quantized(&check);
+}
+
+bool
+sundog_operation_takes_matrix(SundogOperationKind kind, uint32_t argument)
+{
+    const char *contract = argument < SUNDOG_MAX_ARGUMENTS ? contracts[kind][argument] : NULL;
+    return contract != NULL && g_str_has_prefix(contract, "matrix ");
+}
+
+bool
+sundog_layout_is_quantized(SundogLayout layout)
+{
+    switch (layout) {
+#define X(name, number, values, text) \
+    case SUNDOG_LAYOUT_##name:        \
+        return values > 1;
+        SUNDOG_LAYOUTS(X)
+#undef X
+    }
+    return false;
 }

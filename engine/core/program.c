@@ -52,6 +52,13 @@ sundog_program_get_name(const SundogProgram *program)
     return program->name;
 }
 
+void
+sundog_program_set_name(SundogProgram *program, const char *name)
+{
+    g_free(program->name);
+    program->name = g_strdup(name);
+}
+
 const SundogProgramUse *
 sundog_program_get_use(const SundogProgram *program)
 {

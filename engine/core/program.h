@@ -55,6 +55,7 @@ SundogProgram *sundog_program_new(const char *name);
 void sundog_program_free(SundogProgram *program);
 
 const char *sundog_program_get_name(const SundogProgram *program);
+void sundog_program_set_name(SundogProgram *program, const char *name);
 const SundogProgramUse *sundog_program_get_use(const SundogProgram *program);
 void sundog_program_set_use(SundogProgram *program, const SundogProgramUse *use);
 const SundogExpressionPool *sundog_program_get_expressions(const SundogProgram *program);
@@ -112,6 +113,11 @@ void sundog_program_set_arena_bytes(SundogProgram *program, uint64_t n_bytes);
  * bounds. Says all that is wrong at once, a line each. An input may be updated in place, as sampling
  * does with the logits. */
 bool sundog_program_check(const SundogProgram *program, GError **error);
+
+/* True where an operation takes that argument as a weight in panels, not as a dense row. */
+bool sundog_operation_takes_matrix(SundogOperationKind kind, uint32_t argument);
+/* True where the layout holds quantized values, so that it goes with quantized activations. */
+bool sundog_layout_is_quantized(SundogLayout layout);
 
 /* For people: a table of operations and buffers, or a Graphviz graph; owned by the caller. */
 char *sundog_program_print(const SundogProgram *program);

@@ -1,3 +1,101 @@
-/* The table of recipes. */
+/* The table of recipes, and the program of sampling, which all share. */
 
 #include "engine/recipe/recipe.h"
+
+#include "engine/core/step.h"
+#include "engine/format/error.h"
+#include "engine/recipe/llama.h"
+#include "kernels/contract/sample.h"
+
+#include <string.h>
+
+static const SundogRecipe recipes[] = {
+    {"llama", "Llama", sundog_llama_build_forward},
+    {"qwen2", "Qwen2", sundog_llama_build_forward},
+};
+
+const SundogRecipe *
+sundog_recipe_find(const char *architecture, GError **error)
+{
+    g_autoptr(GString) known = g_string_new(NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(recipes); i++) {
+        if (strcmp(recipes[i].architecture, architecture) == 0)
+            return &recipes[i];
+        g_string_append_printf(known, "%s%s", i > 0 ? ", " : "", recipes[i].architecture);
+    }
+    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                "there is no recipe for the architecture \"%s\"; known are: %s", architecture,
+                known->str);
+    return NULL;
+}
+
+static SundogBufferId
+add_buffer(SundogProgram *program, const char *name, SundogBufferRole role, SundogDtype dtype,
+           SundogVariable first, SundogExpression second)
+{
+    SundogExpressionPool *pool = sundog_program_edit_expressions(program);
+    SundogBuffer buffer = {.name = name,
+                           .role = role,
+                           .dtype = dtype,
+                           .rank = 2,
+                           .shape = {sundog_expression_variable(pool, first), second}};
+    return sundog_program_add_buffer(program, &buffer);
+}
+
+static SundogBufferId
+add_token(SundogProgram *program)
+{
+    SundogExpressionPool *pool = sundog_program_edit_expressions(program);
+    SundogBuffer buffer = {.name = "token",
+                           .role = SUNDOG_BUFFER_OUTPUT,
+                           .dtype = SUNDOG_DTYPE_I32,
+                           .rank = 1,
+                           .shape = {sundog_expression_variable(pool, SUNDOG_VARIABLE_LOGIT_ROWS)}};
+    return sundog_program_add_buffer(program, &buffer);
+}
+
+SundogProgram *
+sundog_recipe_build_sample(uint32_t n_vocabulary, const SundogShape *bounds)
+{
+    SundogProgram *program = sundog_program_new(SUNDOG_PROGRAM_SAMPLE);
+    SundogExpressionPool *pool = sundog_program_edit_expressions(program);
+    SundogOperation operation;
+    memset(&operation, 0, sizeof(operation));
+    memset(operation.arguments, 0xff, sizeof(operation.arguments));
+    sundog_program_set_bounds(program, bounds);
+    operation.kind = SUNDOG_OP_SAMPLE;
+    operation.arguments[0] =
+        add_buffer(program, "logits", SUNDOG_BUFFER_INPUT, SUNDOG_DTYPE_F32,
+                   SUNDOG_VARIABLE_LOGIT_ROWS, sundog_expression_constant(pool, n_vocabulary));
+    operation.arguments[1] = add_buffer(program, "sampling", SUNDOG_BUFFER_INPUT, SUNDOG_DTYPE_U8,
+                                        SUNDOG_VARIABLE_LOGIT_ROWS,
+                                        sundog_expression_constant(pool, sizeof(SundogSampling)));
+    operation.arguments[2] = add_buffer(program, "history", SUNDOG_BUFFER_INPUT, SUNDOG_DTYPE_I32,
+                                        SUNDOG_VARIABLE_LOGIT_ROWS,
+                                        sundog_expression_variable(pool, SUNDOG_VARIABLE_HISTORY));
+    operation.arguments[3] = add_token(program);
+    operation.arguments[4] = add_buffer(
+        program, "workspace.sample", SUNDOG_BUFFER_TEMPORARY, SUNDOG_DTYPE_U8,
+        SUNDOG_VARIABLE_UNITS,
+        sundog_expression_constant(pool, (int64_t)sundog_sample_workspace_bytes(n_vocabulary)));
+    sundog_program_add_operation(program, &operation);
+    return program;
+}
+
+void
+sundog_recipe_forward_clear(SundogRecipeForward *forward)
+{
+    g_clear_pointer(&forward->program, sundog_program_free);
+    g_clear_pointer(&forward->constants, g_ptr_array_unref);
+}
+
+const SundogRecipeConstant *
+sundog_recipe_forward_find(const SundogRecipeForward *forward, const char *name)
+{
+    for (guint i = 0; i < forward->constants->len; i++) {
+        const SundogRecipeConstant *constant = forward->constants->pdata[i];
+        if (strcmp(constant->name, name) == 0)
+            return constant;
+    }
+    return NULL;
+}

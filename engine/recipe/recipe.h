@@ -2,8 +2,8 @@
 
 /*
  * Recipes: one file a model family, composing components into programs. A recipe emits the plain,
- * unfused operations in float32; prepare decides fusion, activations and places. Cache element type
- * and bounds are options, since prepare chooses them.
+ * unfused operations in float32; prepare decides fusion, activations, layouts and places. Cache element
+ * type and bounds are options, since prepare chooses them.
  */
 
 #include "engine/core/program.h"
@@ -14,15 +14,37 @@ typedef struct {
     SundogShape bounds;
 } SundogRecipeOptions;
 
+/* A weight that no file holds, since the recipe computes it: a dense row. */
+typedef struct {
+    char *name;
+    float *values; /* [n_values] */
+    uint32_t n_values;
+} SundogRecipeConstant;
+
+/* What a recipe emits. Weight buffers are named as the model's tensors or as a constant, and have no
+ * layout yet: that is prepare's to give. */
+typedef struct {
+    SundogProgram *program;
+    GPtrArray *constants; /* of SundogRecipeConstant */
+    uint32_t n_caches;    /* layers that keep keys and values */
+} SundogRecipeForward;
+
 typedef struct {
     const char *architecture; /* as the model says: "llama" */
     const char *family;       /* for people: "Llama" */
-    /* Emits the forward program; weight buffers are named as the model's tensors. */
-    SundogProgram *(*build_forward)(const SundogModel *model, const SundogRecipeOptions *options,
-                                    GError **error);
+    /* Fills `forward`, to be cleared by the caller also on failure. */
+    bool (*build_forward)(const SundogModel *model, const SundogRecipeOptions *options,
+                          SundogRecipeForward *forward, GError **error);
 } SundogRecipe;
 
 /* NULL and an error that names the architecture and what is known. */
 const SundogRecipe *sundog_recipe_find(const char *architecture, GError **error);
 /* The program of sampling is the same for every family. */
 SundogProgram *sundog_recipe_build_sample(uint32_t n_vocabulary, const SundogShape *bounds);
+
+void sundog_recipe_forward_clear(SundogRecipeForward *forward);
+/* NULL where there is none of that name. */
+const SundogRecipeConstant *sundog_recipe_forward_find(const SundogRecipeForward *forward,
+                                                       const char *name);
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(SundogRecipeForward, sundog_recipe_forward_clear)

@@ -1,0 +1,71 @@
+/* The pass that quantizes activations. */
+
+#include "engine/prepare/passes.h"
+#include "kernels/contract/activation.h"
+
+#include <string.h>
+
+enum { LINEAR_A = 0, LINEAR_W = 1 };
+
+static bool
+wants_quantized(const SundogProgram *program, const SundogOperation *operation)
+{
+    int64_t n_columns = 0;
+    if (operation->kind != SUNDOG_OP_LINEAR)
+        return false;
+    const SundogBuffer *weight = sundog_program_get_buffer(program, operation->arguments[LINEAR_W]);
+    return sundog_layout_is_quantized(weight->layout) &&
+           sundog_expression_get_constant(sundog_program_get_expressions(program), weight->shape[1],
+                                          &n_columns) &&
+           n_columns % SUNDOG_ACTIVATION_BLOCK == 0;
+}
+
+static SundogBufferId
+add_quantized_buffer(SundogProgram *program, SundogBufferId x)
+{
+    SundogBuffer buffer = *sundog_program_get_buffer(program, x);
+    SundogExpressionPool *pool = sundog_program_edit_expressions(program);
+    g_autofree char *name = g_strconcat(buffer.name, ".a8", NULL);
+    buffer.name = name;
+    buffer.dtype = SUNDOG_DTYPE_A8;
+    buffer.shape[0] =
+        sundog_expression_binary(pool, SUNDOG_EXPRESSION_CEIL_DIV, buffer.shape[0],
+                                 sundog_expression_constant(pool, SUNDOG_TILE_TOKENS));
+    return sundog_program_add_buffer(program, &buffer);
+}
+
+static void
+append_quantize(GArray *operations, SundogBufferId x, SundogBufferId a)
+{
+    SundogOperation operation;
+    memset(&operation, 0, sizeof(operation));
+    for (int i = 0; i < SUNDOG_MAX_ARGUMENTS; i++)
+        operation.arguments[i] = SUNDOG_BUFFER_NONE;
+    operation.kind = SUNDOG_OP_QUANTIZE;
+    operation.arguments[0] = x;
+    operation.arguments[1] = a;
+    g_array_append_val(operations, operation);
+}
+
+void
+sundog_pass_activations(SundogProgram *program)
+{
+    g_autoptr(GArray) operations = g_array_new(FALSE, FALSE, sizeof(SundogOperation));
+    g_autoptr(GHashTable) quantized = g_hash_table_new(NULL, NULL); /* x to its a8, + 1 each */
+    for (uint32_t i = 0; i < sundog_program_get_n_operations(program); i++) {
+        SundogOperation operation = *sundog_program_get_operation(program, i);
+        if (wants_quantized(program, &operation)) {
+            SundogBufferId x = operation.arguments[LINEAR_A];
+            gpointer known = g_hash_table_lookup(quantized, GUINT_TO_POINTER(x + 1));
+            SundogBufferId a =
+                known != NULL ? GPOINTER_TO_UINT(known) - 1 : add_quantized_buffer(program, x);
+            if (known == NULL)
+                append_quantize(operations, x, a);
+            g_hash_table_insert(quantized, GUINT_TO_POINTER(x + 1), GUINT_TO_POINTER(a + 1));
+            operation.arguments[LINEAR_A] = a;
+        }
+        g_array_append_val(operations, operation);
+    }
+    sundog_program_set_operations(program, (const SundogOperation *)operations->data,
+                                  operations->len);
+}

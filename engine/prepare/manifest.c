@@ -1,0 +1,168 @@
+/* core.json of a new core. */
+
+#include "engine/prepare/manifest.h"
+
+#include "engine/core/step.h"
+
+#include <sys/stat.h>
+
+/* What a chat begins with where neither the person nor the request says otherwise. GGUF files carry no
+ * sampling profile, so it is one for all: warm enough to vary, cut well before the tail. */
+#define DEFAULT_TEMPERATURE 0.7
+#define DEFAULT_TOP_K 40
+#define DEFAULT_TOP_P 0.95
+#define DEFAULT_MIN_P 0.05
+
+static JsonObject *
+describe_model(const SundogPlan *plan, SundogModel *model, GError **error)
+{
+    const SundogModelDimensions *dimensions = sundog_model_get_dimensions(model);
+    const char *sha256 = sundog_model_get_sha256(model, error);
+    struct stat status;
+    if (sha256 == NULL)
+        return NULL;
+    g_autofree char *file = g_path_get_basename(sundog_model_get_path(model));
+    g_autofree char *text = g_filename_display_name(file);
+    JsonObject *object = json_object_new();
+    json_object_set_string_member(object, "name", dimensions->name);
+    json_object_set_string_member(object, "architecture", dimensions->architecture);
+    if (dimensions->licence != NULL)
+        json_object_set_string_member(object, "licence", dimensions->licence);
+    else
+        json_object_set_null_member(object, "licence");
+    json_object_set_int_member(object, "n_parameters", (int64_t)dimensions->n_parameters);
+    json_object_set_int_member(object, "context_length", plan->context_length);
+    json_object_set_int_member(object, "n_vocabulary", dimensions->n_vocabulary);
+    json_object_set_string_member(object, "file", text);
+    json_object_set_string_member(object, "sha256", sha256);
+    json_object_set_int_member(
+        object, "bytes",
+        stat(sundog_model_get_path(model), &status) == 0 ? (int64_t)status.st_size : 0);
+    return object;
+}
+
+static JsonArray *
+describe_cache(const SundogCoreCache *cache)
+{
+    JsonArray *schemes = json_array_new();
+    JsonObject *scheme = json_object_new();
+    json_object_set_string_member(scheme, "scheme", cache->scheme);
+    json_object_set_int_member(scheme, "page_tokens", cache->page_tokens);
+    json_object_set_string_member(scheme, "dtype", sundog_dtype_name(cache->dtype));
+    json_object_set_int_member(scheme, "n_layers", cache->n_layers);
+    json_object_set_int_member(scheme, "n_kv_heads", cache->n_kv_heads);
+    json_object_set_int_member(scheme, "head_dim", cache->head_dim);
+    json_object_set_int_member(scheme, "page_bytes", (int64_t)cache->page_bytes);
+    json_array_add_object_element(schemes, scheme);
+    return schemes;
+}
+
+static JsonObject *
+describe_variables(const SundogShape *bounds)
+{
+    JsonObject *variables = json_object_new();
+    for (int i = 0; i < SUNDOG_N_VARIABLES; i++)
+        json_object_set_int_member(variables, sundog_variable_name((SundogVariable)i),
+                                   bounds->values[i]);
+    return variables;
+}
+
+static JsonArray *
+describe_programs(void)
+{
+    JsonArray *programs = json_array_new();
+    json_array_add_string_element(programs, SUNDOG_PROGRAM_FORWARD);
+    json_array_add_string_element(programs, SUNDOG_PROGRAM_SAMPLE);
+    json_array_add_string_element(programs, SUNDOG_PROGRAM_REFERENCE);
+    return programs;
+}
+
+static JsonArray *
+describe_weights(const GArray *planned)
+{
+    JsonArray *weights = json_array_new();
+    for (guint i = 0; i < planned->len; i++) {
+        const SundogCoreWeight *weight = &g_array_index(planned, SundogPlannedWeight, i).weight;
+        JsonObject *object = json_object_new();
+        json_object_set_string_member(object, "name", weight->name);
+        json_object_set_string_member(object, "layout", sundog_layout_name(weight->layout));
+        json_object_set_int_member(object, "n_rows", weight->n_rows);
+        json_object_set_int_member(object, "n_columns", weight->n_columns);
+        json_object_set_int_member(object, "offset", (int64_t)weight->offset);
+        json_object_set_int_member(object, "bytes", (int64_t)weight->n_bytes);
+        json_array_add_object_element(weights, object);
+    }
+    return weights;
+}
+
+static JsonObject *
+describe_plan(const SundogPlan *plan)
+{
+    JsonObject *object = json_object_new();
+    json_object_set_int_member(object, "arena_bytes", (int64_t)plan->arena_bytes);
+    json_object_set_int_member(object, "weight_bytes", (int64_t)plan->weight_bytes);
+    return object;
+}
+
+static JsonObject *
+describe_text(const SundogModel *model)
+{
+    JsonObject *text = json_object_new();
+    json_object_set_string_member(text, "vocabulary", SUNDOG_CORE_VOCABULARY);
+    if (sundog_model_get_chat_template(model) != NULL)
+        json_object_set_string_member(text, "template", SUNDOG_CORE_TEMPLATE);
+    else
+        json_object_set_null_member(text, "template");
+    return text;
+}
+
+static JsonObject *
+describe_sampling(void)
+{
+    JsonObject *sampling = json_object_new();
+    JsonObject *profile = json_object_new();
+    json_object_set_double_member(profile, "temperature", DEFAULT_TEMPERATURE);
+    json_object_set_int_member(profile, "top_k", DEFAULT_TOP_K);
+    json_object_set_double_member(profile, "top_p", DEFAULT_TOP_P);
+    json_object_set_double_member(profile, "min_p", DEFAULT_MIN_P);
+    json_object_set_object_member(sampling, "default", profile);
+    return sampling;
+}
+
+static void
+describe_core(JsonObject *root, const SundogPrepareOptions *options)
+{
+    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
+    g_autofree char *created = g_date_time_format_iso8601(now);
+    JsonArray *features = json_array_new();
+    json_array_add_string_element(features, SUNDOG_CORE_FEATURE_HOST);
+    json_object_set_array_member(root, "features", features);
+    json_object_set_string_member(root, "name", options->name);
+    json_object_set_string_member(root, "target", "host");
+    json_object_set_string_member(root, "activations",
+                                  options->activations == SUNDOG_ACTIVATIONS_F32
+                                      ? SUNDOG_CORE_ACTIVATIONS_F32
+                                      : SUNDOG_CORE_ACTIVATIONS_INT8);
+    json_object_set_string_member(root, "created", created);
+    json_object_set_string_member(root, "engine", SUNDOG_VERSION);
+}
+
+JsonObject *
+sundog_plan_to_manifest(const SundogPlan *plan, SundogModel *model,
+                        const SundogPrepareOptions *options, GError **error)
+{
+    JsonObject *described = describe_model(plan, model, error);
+    if (described == NULL)
+        return NULL;
+    JsonObject *root = json_object_new();
+    describe_core(root, options);
+    json_object_set_object_member(root, "model", described);
+    json_object_set_array_member(root, "cache", describe_cache(&plan->cache));
+    json_object_set_object_member(root, "variables", describe_variables(&plan->bounds));
+    json_object_set_array_member(root, "programs", describe_programs());
+    json_object_set_array_member(root, "weights", describe_weights(plan->weights));
+    json_object_set_object_member(root, "plan", describe_plan(plan));
+    json_object_set_object_member(root, "text", describe_text(model));
+    json_object_set_object_member(root, "sampling", describe_sampling());
+    return root;
+}

@@ -1,0 +1,30 @@
+#pragma once
+
+/*
+ * Passes over a forward program, in the order in which sundog_plan_make() calls them. Each takes a
+ * program in which every temporary is written once, except after sundog_pass_fuse(), and keeps what
+ * the program computes bit for bit, except sundog_pass_activations(). Within this house.
+ */
+
+#include "engine/core/program.h"
+#include "engine/recipe/recipe.h"
+
+/* Gives every weight its layout: panels of its tensor's type for matrices, dense rows for the rest.
+ * `tensors` maps a weight's name to its SundogTensor. A type that no layout holds is refused with the
+ * tensor's name. */
+bool sundog_pass_layouts(SundogProgram *program, GHashTable *tensors, GError **error);
+
+/* Quantizes the input of every product with a quantized weight, once where several share it. */
+void sundog_pass_activations(SundogProgram *program);
+
+/* Joins operations that the kernels carry out in one:
+ *   linear ×3, join             linear_qkv
+ *   linear ×2, silu_mul         linear_gated
+ *   linear, add                 linear with a residual, in place where nobody else reads it
+ *   rms_norm, quantize          norm_quantize
+ *   attention, quantize         attention that writes a8; so linear_gated */
+void sundog_pass_fuse(SundogProgram *program);
+
+/* Gives every temporary its offset, largest first, each at the lowest place that is free while it
+ * lives; sets the size of the arena. */
+void sundog_pass_plan_memory(SundogProgram *program);

@@ -1,0 +1,206 @@
+/* The plan of a core: builds the programs, runs the passes, places weights. */
+
+#include "engine/prepare/plan.h"
+
+#include "engine/core/step.h"
+#include "engine/format/error.h"
+#include "engine/prepare/passes.h"
+#include "kernels/contract/layout.h"
+#include "kernels/contract/paged-cache.h"
+
+#include <string.h>
+
+/* Rows of one step: enough for prefill to be bound by arithmetic, few enough that a long prompt does
+ * not stall the sequences that decode beside it. */
+#define MAX_TOKENS 512
+#define MAX_SEQUENCES 64
+/* What penalties can look back at, in tokens. */
+#define MAX_HISTORY 8192
+/* Threads of the pool for which workspaces are planned. */
+#define MAX_UNITS 64
+
+static bool
+check_options(const SundogPrepareOptions *options, const SundogModelDimensions *dimensions,
+              GError **error)
+{
+    if (dimensions == NULL)
+        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                    "the file holds a vocabulary and no tensors");
+    else if (options->target != NULL && strcmp(options->target, "host") != 0)
+        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                    "the target \"%s\" is not known; known is: host", options->target);
+    else if (options->max_context > dimensions->context_length)
+        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                    "a context of %u tokens was asked for; the model was trained for %u",
+                    options->max_context, dimensions->context_length);
+    else
+        return true;
+    return false;
+}
+
+static SundogShape
+choose_bounds(uint32_t context_length)
+{
+    int64_t n_pages = (context_length + SUNDOG_PAGE_TOKENS - 1) / SUNDOG_PAGE_TOKENS;
+    SundogShape bounds;
+    bounds.values[SUNDOG_VARIABLE_TOKENS] = MAX_TOKENS;
+    bounds.values[SUNDOG_VARIABLE_SEQUENCES] = MAX_SEQUENCES;
+    bounds.values[SUNDOG_VARIABLE_LOGIT_ROWS] = MAX_SEQUENCES;
+    bounds.values[SUNDOG_VARIABLE_SEQUENCE_PAGES] = n_pages;
+    /* Every sequence of a step at its full length, twice over for prefixes that are kept, and the
+     * null page. */
+    bounds.values[SUNDOG_VARIABLE_POOL_PAGES] = 2 * MAX_SEQUENCES * n_pages + 1;
+    bounds.values[SUNDOG_VARIABLE_HISTORY] = MIN(context_length, MAX_HISTORY);
+    bounds.values[SUNDOG_VARIABLE_UNITS] = MAX_UNITS;
+    return bounds;
+}
+
+/* All tensors by name; the keys and values are the model's. */
+static GHashTable *
+index_tensors(const SundogModel *model)
+{
+    GHashTable *tensors = g_hash_table_new(g_str_hash, g_str_equal);
+    uint32_t n_layers = sundog_model_get_dimensions(model)->n_layers;
+    for (int role = 0; role < SUNDOG_N_TENSOR_ROLES; role++) {
+        for (uint32_t layer = 0; layer < n_layers; layer++) {
+            const SundogTensor *tensor =
+                sundog_model_get_tensor(model, (SundogTensorRole)role, layer);
+            if (tensor != NULL)
+                g_hash_table_insert(tensors, (gpointer)tensor->name, (gpointer)tensor);
+        }
+    }
+    return tensors;
+}
+
+/* Caches are as exact as activations: quantized ones differ by more than half precision does. */
+static SundogDtype
+cache_dtype(const SundogPrepareOptions *options)
+{
+    return options->activations == SUNDOG_ACTIVATIONS_F32 ? SUNDOG_DTYPE_F32 : SUNDOG_DTYPE_F16;
+}
+
+static bool
+build_forward(const SundogPlan *plan, const SundogModel *model, GHashTable *tensors,
+              SundogRecipeForward *forward, GError **error)
+{
+    const SundogRecipeOptions options = {.cache_dtype = plan->cache.dtype, .bounds = plan->bounds};
+    const SundogRecipe *recipe =
+        sundog_recipe_find(sundog_model_get_dimensions(model)->architecture, error);
+    return recipe != NULL && recipe->build_forward(model, &options, forward, error) &&
+           sundog_pass_layouts(forward->program, tensors, error);
+}
+
+/* The recipe's program as it is, planned so that it can run. */
+static bool
+make_reference(SundogPlan *plan, const SundogModel *model, GHashTable *tensors, GError **error)
+{
+    g_auto(SundogRecipeForward) forward = {0};
+    if (!build_forward(plan, model, tensors, &forward, error))
+        return false;
+    plan->reference = g_steal_pointer(&forward.program);
+    sundog_program_set_name(plan->reference, SUNDOG_PROGRAM_REFERENCE);
+    sundog_pass_plan_memory(plan->reference);
+    return sundog_program_check(plan->reference, error);
+}
+
+static bool
+make_forward(SundogPlan *plan, const SundogModel *model, GHashTable *tensors,
+             const SundogPrepareOptions *options, GError **error)
+{
+    if (!build_forward(plan, model, tensors, &plan->forward, error))
+        return false;
+    if (options->activations == SUNDOG_ACTIVATIONS_INT8)
+        sundog_pass_activations(plan->forward.program);
+    sundog_pass_fuse(plan->forward.program);
+    sundog_pass_plan_memory(plan->forward.program);
+    return sundog_program_check(plan->forward.program, error);
+}
+
+static bool
+make_sample(SundogPlan *plan, uint32_t n_vocabulary, GError **error)
+{
+    plan->sample = sundog_recipe_build_sample(n_vocabulary, &plan->bounds);
+    sundog_pass_plan_memory(plan->sample);
+    return sundog_program_check(plan->sample, error);
+}
+
+static void
+describe_cache(SundogPlan *plan, const SundogModelDimensions *dimensions, SundogDtype dtype)
+{
+    plan->cache = (SundogCoreCache){.scheme = "paged",
+                                    .page_tokens = SUNDOG_PAGE_TOKENS,
+                                    .dtype = dtype,
+                                    .n_layers = dimensions->n_layers,
+                                    .n_kv_heads = dimensions->n_kv_heads,
+                                    .head_dim = dimensions->head_dim};
+    plan->cache.page_bytes = 2 * (uint64_t)dimensions->n_layers * dimensions->n_kv_heads *
+                             dimensions->head_dim * SUNDOG_PAGE_TOKENS * sundog_dtype_bytes(dtype);
+}
+
+static void
+add_weight(SundogPlan *plan, const SundogBuffer *buffer, GHashTable *tensors)
+{
+    const SundogExpressionPool *pool = sundog_program_get_expressions(plan->forward.program);
+    SundogPlannedWeight planned = {
+        .weight = {.name = buffer->name, .layout = buffer->layout, .offset = plan->weight_bytes},
+        .tensor = g_hash_table_lookup(tensors, buffer->name),
+        .constant = sundog_recipe_forward_find(&plan->forward, buffer->name)};
+    SundogCoreWeight *weight = &planned.weight;
+    sundog_expression_get_constant(pool, buffer->shape[0], &weight->n_rows);
+    sundog_expression_get_constant(pool, buffer->shape[1], &weight->n_columns);
+    weight->n_bytes = sundog_layout_bytes(weight->layout, weight->n_rows, weight->n_columns);
+    plan->weight_bytes += weight->n_bytes;
+    g_array_append_val(plan->weights, planned);
+}
+
+/* In order of first use, so that one pass over a step reads the member from its begin to its end. */
+static void
+place_weights(SundogPlan *plan, GHashTable *tensors)
+{
+    const SundogProgram *program = plan->forward.program;
+    g_autofree bool *is_placed = g_new0(bool, sundog_program_get_n_buffers(program) + 1);
+    plan->weights = g_array_new(FALSE, FALSE, sizeof(SundogPlannedWeight));
+    for (uint32_t i = 0; i < sundog_program_get_n_operations(program); i++) {
+        const SundogOperation *operation = sundog_program_get_operation(program, i);
+        for (int a = 0; a < SUNDOG_MAX_ARGUMENTS; a++) {
+            SundogBufferId id = operation->arguments[a];
+            if (id == SUNDOG_BUFFER_NONE || is_placed[id] ||
+                sundog_program_get_buffer(program, id)->role != SUNDOG_BUFFER_WEIGHT)
+                continue;
+            is_placed[id] = true;
+            add_weight(plan, sundog_program_get_buffer(program, id), tensors);
+        }
+    }
+}
+
+bool
+sundog_plan_make(SundogPlan *plan, const SundogModel *model, const SundogPrepareOptions *options,
+                 GError **error)
+{
+    const SundogModelDimensions *dimensions = sundog_model_get_dimensions(model);
+    *plan = (SundogPlan){0};
+    if (!check_options(options, dimensions, error))
+        return false;
+    g_autoptr(GHashTable) tensors = index_tensors(model);
+    plan->context_length =
+        options->max_context != 0 ? options->max_context : dimensions->context_length;
+    plan->bounds = choose_bounds(plan->context_length);
+    describe_cache(plan, dimensions, cache_dtype(options));
+    if (!make_reference(plan, model, tensors, error) ||
+        !make_forward(plan, model, tensors, options, error) ||
+        !make_sample(plan, dimensions->n_vocabulary, error))
+        return false;
+    place_weights(plan, tensors);
+    plan->arena_bytes = MAX(sundog_program_get_arena_bytes(plan->forward.program),
+                            sundog_program_get_arena_bytes(plan->sample));
+    return true;
+}
+
+void
+sundog_plan_clear(SundogPlan *plan)
+{
+    sundog_recipe_forward_clear(&plan->forward);
+    g_clear_pointer(&plan->reference, sundog_program_free);
+    g_clear_pointer(&plan->sample, sundog_program_free);
+    g_clear_pointer(&plan->weights, g_array_unref);
+}

@@ -1,0 +1,208 @@
+/* A forward program under construction. */
+
+#include "engine/recipe/builder.h"
+
+#include "engine/core/step.h"
+#include "engine/recipe/rope.h"
+#include "kernels/contract/attention.h"
+#include "kernels/contract/linear.h"
+
+#include <string.h>
+
+#define INVERSE_FREQUENCIES "rope.inverse_frequencies"
+
+SundogExpression
+sundog_builder_constant(SundogBuilder *builder, int64_t value)
+{
+    return sundog_expression_constant(sundog_program_edit_expressions(builder->program), value);
+}
+
+SundogExpression
+sundog_builder_variable(SundogBuilder *builder, SundogVariable variable)
+{
+    return sundog_expression_variable(sundog_program_edit_expressions(builder->program), variable);
+}
+
+static SundogExpression
+add_expressions(SundogBuilder *builder, SundogExpression left, SundogExpression right)
+{
+    return sundog_expression_binary(sundog_program_edit_expressions(builder->program),
+                                    SUNDOG_EXPRESSION_ADD, left, right);
+}
+
+SundogBufferId
+sundog_builder_buffer(SundogBuilder *builder, const char *name, SundogBufferRole role,
+                      SundogDtype dtype, uint32_t rank, const SundogExpression *shape)
+{
+    SundogBuffer buffer = {.name = name, .role = role, .dtype = dtype, .rank = rank};
+    memcpy(buffer.shape, shape, rank * sizeof(*shape));
+    return sundog_program_add_buffer(builder->program, &buffer);
+}
+
+SundogBufferId
+sundog_builder_temporary(SundogBuilder *builder, const char *name, int64_t n_columns)
+{
+    g_autofree char *full = g_strdup_printf("%u.%s", builder->layer, name);
+    const SundogExpression shape[] = {builder->n_rows, sundog_builder_constant(builder, n_columns)};
+    return sundog_builder_buffer(builder, full, SUNDOG_BUFFER_TEMPORARY, SUNDOG_DTYPE_F32, 2,
+                                 shape);
+}
+
+static SundogBufferId
+add_weight(SundogBuilder *builder, const char *name, int64_t n_rows, int64_t n_columns)
+{
+    const SundogExpression shape[] = {sundog_builder_constant(builder, n_rows),
+                                      sundog_builder_constant(builder, n_columns)};
+    SundogBufferId known = sundog_program_find_buffer(builder->program, name);
+    /* A tied head names the embedding again. */
+    return known != SUNDOG_BUFFER_NONE ? known
+                                       : sundog_builder_buffer(builder, name, SUNDOG_BUFFER_WEIGHT,
+                                                               SUNDOG_DTYPE_WEIGHT, 2, shape);
+}
+
+SundogBufferId
+sundog_builder_weight(SundogBuilder *builder, SundogTensorRole role)
+{
+    const SundogTensor *tensor = sundog_model_get_tensor(builder->model, role, builder->layer);
+    return tensor != NULL ? add_weight(builder, tensor->name, (int64_t)tensor->n_rows,
+                                       (int64_t)tensor->n_columns)
+                          : SUNDOG_BUFFER_NONE;
+}
+
+void
+sundog_builder_emit_list(SundogBuilder *builder, SundogOperationKind kind,
+                         const SundogBufferId *arguments, size_t n_arguments,
+                         const SundogParameter *parameters)
+{
+    SundogOperation operation;
+    memset(&operation, 0, sizeof(operation));
+    g_assert(n_arguments == sundog_operation_n_arguments(kind));
+    operation.kind = kind;
+    for (size_t i = 0; i < SUNDOG_MAX_ARGUMENTS; i++)
+        operation.arguments[i] = i < n_arguments ? arguments[i] : SUNDOG_BUFFER_NONE;
+    if (parameters != NULL)
+        memcpy(operation.parameters, parameters,
+               sundog_operation_n_parameters(kind) * sizeof(*parameters));
+    sundog_program_add_operation(builder->program, &operation);
+}
+
+static SundogBufferId
+add_input(SundogBuilder *builder, const char *name, SundogVariable first)
+{
+    const SundogExpression shape[] = {sundog_builder_variable(builder, first)};
+    return sundog_builder_buffer(builder, name, SUNDOG_BUFFER_INPUT, SUNDOG_DTYPE_I32, 1, shape);
+}
+
+static void
+add_inputs(SundogBuilder *builder)
+{
+    const SundogExpression pages[] = {
+        sundog_builder_variable(builder, SUNDOG_VARIABLE_SEQUENCES),
+        sundog_builder_variable(builder, SUNDOG_VARIABLE_SEQUENCE_PAGES)};
+    builder->tokens = add_input(builder, "tokens", SUNDOG_VARIABLE_TOKENS);
+    builder->positions = add_input(builder, "positions", SUNDOG_VARIABLE_TOKENS);
+    builder->token_sequence = add_input(builder, "token_sequence", SUNDOG_VARIABLE_TOKENS);
+    builder->page_table = sundog_builder_buffer(builder, "page_table", SUNDOG_BUFFER_INPUT,
+                                                SUNDOG_DTYPE_I32, 2, pages);
+    builder->logit_rows = add_input(builder, "logit_rows", SUNDOG_VARIABLE_LOGIT_ROWS);
+}
+
+static void
+add_rope(SundogBuilder *builder)
+{
+    uint32_t n = builder->dimensions->rope_dims / 2;
+    SundogRecipeConstant *constant = g_new0(SundogRecipeConstant, 1);
+    constant->name = g_strdup(INVERSE_FREQUENCIES);
+    constant->values = sundog_rope_dup_inverse_frequencies(
+        builder->dimensions,
+        sundog_model_get_tensor(builder->model, SUNDOG_TENSOR_ROPE_FACTORS, 0));
+    constant->n_values = n;
+    g_ptr_array_add(builder->constants, constant);
+    builder->inverse_frequencies = add_weight(builder, INVERSE_FREQUENCIES, 1, n);
+    builder->rope_magnitude = sundog_rope_get_magnitude(builder->dimensions);
+}
+
+/* Which rows belong together is the same for all layers: planned once, at the head of the step. */
+static void
+add_attention_plan(SundogBuilder *builder)
+{
+    SundogExpressionPool *pool = sundog_program_edit_expressions(builder->program);
+    SundogExpression sequences = sundog_builder_variable(builder, SUNDOG_VARIABLE_SEQUENCES);
+    SundogExpression one = sundog_builder_constant(builder, 1);
+    SundogExpression full =
+        sundog_expression_binary(pool, SUNDOG_EXPRESSION_CEIL_DIV, builder->n_rows,
+                                 sundog_builder_constant(builder, SUNDOG_ATTENTION_TILE_ROWS));
+    const SundogExpression tiles[] = {
+        add_expressions(builder, add_expressions(builder, full, sequences), one),
+        sundog_builder_constant(builder, 4)};
+    const SundogExpression first_rows[] = {add_expressions(builder, sequences, one)};
+    SundogBufferId first_row = sundog_builder_buffer(builder, "first_row", SUNDOG_BUFFER_INPUT,
+                                                     SUNDOG_DTYPE_I32, 1, first_rows);
+    SundogBufferId start = add_input(builder, "start_position", SUNDOG_VARIABLE_SEQUENCES);
+    const SundogParameter parameters[] = {{.i = builder->dimensions->n_heads},
+                                          {.i = builder->dimensions->n_kv_heads}};
+    builder->attention_tiles = sundog_builder_buffer(
+        builder, "attention_tiles", SUNDOG_BUFFER_TEMPORARY, SUNDOG_DTYPE_I32, 2, tiles);
+    sundog_builder_emit_with(builder, SUNDOG_OP_PLAN_ATTENTION, parameters, first_row, start,
+                             builder->attention_tiles);
+}
+
+static SundogBufferId
+add_workspace(SundogBuilder *builder, const char *name, size_t n_bytes)
+{
+    const SundogExpression shape[] = {sundog_builder_variable(builder, SUNDOG_VARIABLE_UNITS),
+                                      sundog_builder_constant(builder, (int64_t)n_bytes)};
+    return sundog_builder_buffer(builder, name, SUNDOG_BUFFER_TEMPORARY, SUNDOG_DTYPE_U8, 2, shape);
+}
+
+static void
+add_workspaces(SundogBuilder *builder)
+{
+    const SundogModelDimensions *dimensions = builder->dimensions;
+    uint32_t n_columns = MAX(MAX(dimensions->hidden_size, dimensions->mlp_size),
+                             dimensions->n_heads * dimensions->head_dim);
+    builder->linear_workspace =
+        add_workspace(builder, "workspace.linear", sundog_linear_workspace_bytes(n_columns));
+    builder->attention_workspace = add_workspace(
+        builder, "workspace.attention", sundog_attention_workspace_bytes(dimensions->head_dim));
+}
+
+static void
+free_constant(gpointer data)
+{
+    SundogRecipeConstant *constant = data;
+    g_free(constant->name);
+    g_free(constant->values);
+    g_free(constant);
+}
+
+void
+sundog_builder_init(SundogBuilder *builder, const SundogModel *model,
+                    const SundogRecipeOptions *options)
+{
+    *builder = (SundogBuilder){
+        .model = model,
+        .dimensions = sundog_model_get_dimensions(model),
+        .options = options,
+        .program = sundog_program_new(SUNDOG_PROGRAM_FORWARD),
+        .constants = g_ptr_array_new_with_free_func(free_constant),
+    };
+    sundog_program_set_bounds(builder->program, &options->bounds);
+    sundog_program_set_use(builder->program,
+                           &(SundogProgramUse){.starts_empty = true, .commits_state = true});
+    builder->n_rows = sundog_builder_variable(builder, SUNDOG_VARIABLE_TOKENS);
+    add_inputs(builder);
+    add_rope(builder);
+    add_attention_plan(builder);
+    add_workspaces(builder);
+}
+
+void
+sundog_builder_steal(SundogBuilder *builder, SundogRecipeForward *forward)
+{
+    *forward = (SundogRecipeForward){
+        .program = g_steal_pointer(&builder->program),
+        .constants = g_steal_pointer(&builder->constants),
+        .n_caches = builder->n_caches,
+    };
+}

@@ -1,0 +1,88 @@
+/* Inverse frequencies of the rotary embedding. */
+
+#include "engine/recipe/rope.h"
+
+#include <math.h>
+#include <string.h>
+
+/* YaRN's bounds in rotations over the original context: faster dimensions are left as they are,
+ * slower ones are interpolated, those between are mixed. The paper's values for Llama. */
+#define YARN_FAST 32.0
+#define YARN_SLOW 1.0
+
+/* The dimension that makes so many rotations over the original context. */
+static double
+yarn_dimension(const SundogModelDimensions *dimensions, double n_rotations)
+{
+    return dimensions->rope_dims *
+           log(dimensions->rope_original_context / (n_rotations * 2 * G_PI)) /
+           (2 * log(dimensions->rope_base));
+}
+
+/* How much of the frequency of pair i is interpolated, 0 to 1. */
+static double
+yarn_ramp(const SundogModelDimensions *dimensions, uint32_t i)
+{
+    double low = MAX(floor(yarn_dimension(dimensions, YARN_FAST)), 0);
+    double high =
+        MIN(ceil(yarn_dimension(dimensions, YARN_SLOW)), (double)dimensions->rope_dims - 1);
+    return CLAMP((i - low) / MAX(high - low, 0.001), 0, 1);
+}
+
+static double
+half_to_double(uint16_t half)
+{
+    int exponent = half >> 10 & 31;
+    double fraction = half & 1023;
+    double magnitude = exponent == 0    ? ldexp(fraction, -24)
+                       : exponent == 31 ? (fraction == 0 ? HUGE_VAL : nan(""))
+                                        : ldexp(fraction + 1024, exponent - 25);
+    return half >> 15 != 0 ? -magnitude : magnitude;
+}
+
+/* One value of a vector, which holds plain floats: the model house has checked that. */
+static double
+read_float(const SundogTensor *tensor, uint32_t index)
+{
+    uint16_t half;
+    float value;
+    if (tensor->type == SUNDOG_GGUF_F32) {
+        memcpy(&value, tensor->data + index * sizeof(value), sizeof(value));
+        return value;
+    }
+    memcpy(&half, tensor->data + index * sizeof(half), sizeof(half));
+    if (tensor->type == SUNDOG_GGUF_F16)
+        return half_to_double(half);
+    uint32_t bits = (uint32_t)half << 16;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+float *
+sundog_rope_dup_inverse_frequencies(const SundogModelDimensions *dimensions,
+                                    const SundogTensor *factors)
+{
+    uint32_t n = dimensions->rope_dims / 2;
+    float *frequencies = g_new(float, n);
+    for (uint32_t i = 0; i < n; i++) {
+        double frequency = pow(dimensions->rope_base, -2.0 * i / dimensions->rope_dims);
+        double scaled = frequency / dimensions->rope_scaling_factor;
+        if (factors != NULL)
+            frequency /= read_float(factors, i);
+        else if (dimensions->rope_scaling == SUNDOG_ROPE_SCALING_LINEAR)
+            frequency = scaled;
+        else if (dimensions->rope_scaling == SUNDOG_ROPE_SCALING_YARN)
+            frequency += (scaled - frequency) * yarn_ramp(dimensions, i);
+        frequencies[i] = (float)frequency;
+    }
+    return frequencies;
+}
+
+double
+sundog_rope_get_magnitude(const SundogModelDimensions *dimensions)
+{
+    if (dimensions->rope_scaling != SUNDOG_ROPE_SCALING_YARN ||
+        dimensions->rope_scaling_factor <= 1)
+        return 1;
+    return 0.1 * log(dimensions->rope_scaling_factor) + 1;
+}

@@ -1,0 +1,13 @@
+#pragma once
+
+/* Rotary embedding's inverse frequencies with every scaling in them, computed in double precision.
+ * Sources: Su et al. 2021 (rotary), Chen et al. 2023 (linear), Peng et al. 2023 (YaRN); Llama 3's
+ * scaling comes from the file as a factor of each frequency. Within this house. */
+
+#include "engine/model/model.h"
+
+/* [rope_dims / 2]; factors is the model's tensor [1, rope_dims / 2] or NULL. Owned by the caller. */
+float *sundog_rope_dup_inverse_frequencies(const SundogModelDimensions *dimensions,
+                                           const SundogTensor *factors);
+/* What cosine and sine are multiplied by: above 1 for YaRN alone. */
+double sundog_rope_get_magnitude(const SundogModelDimensions *dimensions);
