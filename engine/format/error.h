@@ -15,3 +15,7 @@ typedef enum {
 } SundogFormatError;
 
 GQuark sundog_format_error_quark(void);
+
+/* Foreign text as it may stand in an error's text: quoted, escaped to ASCII and cut to 64 bytes.
+ * NULL gives `missing`. Owned by the caller. */
+char *sundog_format_quote(const char *text, const char *missing);

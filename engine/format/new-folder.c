@@ -7,6 +7,7 @@
 #include "engine/format/package-folder.h"
 
 #include "engine/format/error.h"
+#include "engine/format/file.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,15 +20,6 @@
 #include <unistd.h>
 
 #define RANDOM_PART "XXXXXX" /* as g_mkdtemp() fills in */
-
-static bool
-fail_errno(GError **error, const char *doing, const char *path)
-{
-    int code = errno;
-    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_IO, "cannot %s %s: %s", doing, path,
-                g_strerror(code));
-    return false;
-}
 
 static bool
 is_dot(const char *name)
@@ -160,7 +152,7 @@ make_locked(SundogNewFolder *folder, const char *parent, GError **error)
         struct stat held, named;
         g_autofree char *path = g_strdup_printf("%s/%s" RANDOM_PART, parent, prefix);
         if (g_mkdtemp_full(path, 0777) == NULL)
-            return fail_errno(error, "make a folder in", parent);
+            return sundog_file_fail(error, "make a folder in", parent);
         int root = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (root >= 0 && flock(root, LOCK_EX | LOCK_NB) == 0 && fstat(root, &held) == 0 &&
             lstat(path, &named) == 0 && held.st_ino == named.st_ino) {
@@ -173,7 +165,7 @@ make_locked(SundogNewFolder *folder, const char *parent, GError **error)
             close(root);
         if (root < 0 && code != ENOENT) {
             errno = code;
-            return fail_errno(error, "open", path);
+            return sundog_file_fail(error, "open", path);
         }
     }
 }
@@ -185,7 +177,7 @@ sundog_new_folder_init(SundogNewFolder *folder, const char *target, GError **err
     folder->target = dup_target(target);
     g_autofree char *parent = g_path_get_dirname(folder->target);
     if (g_mkdir_with_parents(parent, 0777) != 0)
-        return fail_errno(error, "make the folder", parent);
+        return sundog_file_fail(error, "make the folder", parent);
     if (!check_replaceable(folder->target, error))
         return false;
     remove_abandoned(parent, folder->target);
@@ -218,11 +210,11 @@ sundog_new_folder_publish(SundogNewFolder *folder, GError **error)
 {
     g_autofree char *parent = g_path_get_dirname(folder->target);
     if (!visit_entries(folder->root, sync_entry, NULL) || fsync(folder->root) != 0)
-        return fail_errno(error, "sync", folder->temporary);
+        return sundog_file_fail(error, "sync", folder->temporary);
     if (!check_replaceable(folder->target, error))
         return false;
     if (!rename_over(folder))
-        return fail_errno(error, "rename to", folder->target);
+        return sundog_file_fail(error, "rename to", folder->target);
     int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0) {
         fsync(fd);

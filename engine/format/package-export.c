@@ -8,6 +8,7 @@
 #include "engine/format/package.h"
 
 #include "engine/format/error.h"
+#include "engine/format/file.h"
 #include "engine/format/package-folder.h"
 #include "engine/format/package-private.h"
 #include "engine/format/segment-hash.h"
@@ -134,11 +135,6 @@ write_archive(int fd, const SundogPackage *package, GError **error)
         write_package(archive, package, error) &&
         (archive_write_close(archive) == ARCHIVE_OK || fail_archive(archive, "the archive", error));
     archive_write_free(archive);
-    if (written && fsync(fd) != 0) {
-        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_IO,
-                    "cannot sync the archive: %s", g_strerror(errno));
-        written = false;
-    }
     return written;
 }
 
@@ -150,18 +146,14 @@ sundog_package_export(const char *folder, const char *file, GError **error)
         return false;
     g_autofree char *temporary = g_strconcat(file, ".part-XXXXXX", NULL);
     int fd = g_mkstemp_full(temporary, O_RDWR | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_IO, "cannot make %s: %s",
-                    temporary, g_strerror(errno));
-        return false;
-    }
+    if (fd < 0)
+        return sundog_file_fail(error, "make", temporary);
     bool written = write_archive(fd, package, error);
-    close(fd);
+    written = written ? sundog_file_sync_and_close(fd, temporary, error) : (close(fd), false);
     if (written && g_rename(temporary, file) == 0)
         return true;
     if (written)
-        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_IO, "cannot rename to %s: %s",
-                    file, g_strerror(errno));
+        sundog_file_fail(error, "rename to", file);
     g_unlink(temporary);
     return false;
 }

@@ -3,6 +3,7 @@
 #include "engine/format/package-folder.h"
 
 #include "engine/format/error.h"
+#include "engine/format/file.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -10,15 +11,6 @@
 #include <unistd.h>
 
 #define MAX_PATH_BYTES 255
-
-static bool
-fail_errno(GError **error, const char *doing, const char *path)
-{
-    int code = errno;
-    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_IO, "cannot %s %s: %s", doing, path,
-                g_strerror(code));
-    return false;
-}
 
 static bool
 is_path_char(char c)
@@ -56,12 +48,11 @@ sundog_package_check_path(const char *path, GError **error)
     if (strlen(path) <= MAX_PATH_BYTES && is_good_path(path) &&
         strcmp(path, SUNDOG_PACKAGE_MANIFEST) != 0 && strcmp(path, SUNDOG_PACKAGE_SIGNATURE) != 0)
         return true;
-    g_autofree char *shown = g_strndup(path, MAX_PATH_BYTES);
-    g_autofree char *escaped = g_strescape(shown, NULL);
+    g_autofree char *shown = sundog_format_quote(path, "");
     g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
-                "the path \"%s\" is not allowed: a relative path of letters, digits, '.', '_', "
+                "the path %s is not allowed: a relative path of letters, digits, '.', '_', "
                 "'-' and '/' is expected, without \".\" or \"..\", of up to %d bytes",
-                escaped, MAX_PATH_BYTES);
+                shown, MAX_PATH_BYTES);
     return false;
 }
 
@@ -70,7 +61,7 @@ sundog_package_open_folder(const char *folder, GError **error)
 {
     int root = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0)
-        fail_errno(error, "open the folder", folder);
+        sundog_file_fail(error, "open the folder", folder);
     return root;
 }
 
@@ -117,7 +108,7 @@ sundog_package_open_file(int root, const char *path, uint64_t *n_bytes, GError *
     struct stat status;
     int fd = open_beneath(root, path, O_RDONLY, false);
     if (fd < 0) {
-        fail_errno(error, "open", path);
+        sundog_file_fail(error, "open", path);
         return -1;
     }
     if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
@@ -135,40 +126,6 @@ sundog_package_create_file(int root, const char *path, GError **error)
 {
     int fd = open_beneath(root, path, O_WRONLY | O_CREAT | O_EXCL, true);
     if (fd < 0)
-        fail_errno(error, "make", path);
+        sundog_file_fail(error, "make", path);
     return fd;
-}
-
-bool
-sundog_package_write_all(int fd, const void *data, size_t n_bytes, const char *path, GError **error)
-{
-    const uint8_t *bytes = data;
-    while (n_bytes > 0) {
-        ssize_t n = write(fd, bytes, n_bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return fail_errno(error, "write", path);
-        bytes += n;
-        n_bytes -= (size_t)n;
-    }
-    return true;
-}
-
-GBytes *
-sundog_package_map_file(int fd, uint64_t n_bytes, const char *path, GError **error)
-{
-    g_autoptr(GError) local = NULL;
-    g_autoptr(GMappedFile) mapped = g_mapped_file_new_from_fd(fd, FALSE, &local);
-    if (mapped == NULL) {
-        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_IO, "cannot map %s: %s", path,
-                    local->message);
-        return NULL;
-    }
-    if (g_mapped_file_get_length(mapped) == n_bytes)
-        return g_mapped_file_get_bytes(mapped);
-    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_TRUNCATED,
-                "%s has %zu bytes, expected %" G_GUINT64_FORMAT, path,
-                g_mapped_file_get_length(mapped), n_bytes);
-    return NULL;
 }

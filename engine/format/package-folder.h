@@ -22,12 +22,6 @@ int sundog_package_open_folder(const char *folder, GError **error);
 int sundog_package_open_file(int root, const char *path, uint64_t *n_bytes, GError **error);
 /* Makes a file that must not be there yet, with its folders; open for writing. */
 int sundog_package_create_file(int root, const char *path, GError **error);
-/* Writes everything, whatever the system takes at once. */
-bool sundog_package_write_all(int fd, const void *data, size_t n_bytes, const char *path,
-                              GError **error);
-/* Maps an open regular file of n_bytes; -> NULL on failure. The descriptor may be closed after. */
-GBytes *sundog_package_map_file(int fd, uint64_t n_bytes, const char *path, GError **error);
-
 /* A new folder beside its final place, hidden, locked while its maker lives. */
 typedef struct {
     char *target;    /* absolute, links resolved where it exists */

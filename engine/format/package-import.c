@@ -9,12 +9,12 @@
 #include "engine/format/package.h"
 
 #include "engine/format/error.h"
+#include "engine/format/file.h"
 #include "engine/format/package-folder.h"
 #include "engine/format/package-private.h"
 #include "engine/format/segment-hash.h"
 #include <archive.h>
 #include <archive_entry.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -53,8 +53,8 @@ static bool
 fail_archive(const Import *import, GError **error)
 {
     const char *text = archive_error_string(import->archive);
-    g_autofree char *escaped = g_strescape(text != NULL ? text : "it ends early", NULL);
-    return fail(error, SUNDOG_FORMAT_ERROR_INVALID, "the archive cannot be read: %s", escaped);
+    g_autofree char *shown = sundog_format_quote(text, "it ends early");
+    return fail(error, SUNDOG_FORMAT_ERROR_INVALID, "the archive cannot be read: %s", shown);
 }
 
 /* --- The container ------------------------------------------------------------------------------ */
@@ -84,7 +84,7 @@ check_file(int fd, const char *file, GError **error)
         return fail(error, SUNDOG_FORMAT_ERROR_IO, "%s is not a regular file", file);
     ssize_t n = pread(fd, head, sizeof head, 0);
     if (n < 0)
-        return fail(error, SUNDOG_FORMAT_ERROR_IO, "cannot read %s: %s", file, g_strerror(errno));
+        return sundog_file_fail(error, "read", file);
     return check_window(head, (size_t)n, error);
 }
 
@@ -133,8 +133,8 @@ read_header(Import *import, const char **path, uint64_t *n_bytes, GError **error
     const char *name = archive_entry_pathname(entry);
     if (name == NULL)
         return fail(error, SUNDOG_FORMAT_ERROR_INVALID, "an entry has no readable name");
-    g_autofree char *escaped = g_strescape(name, NULL);
-    if (!check_entry(entry, escaped, error))
+    g_autofree char *shown = sundog_format_quote(name, "");
+    if (!check_entry(entry, shown, error))
         return false;
     *path = name;
     *n_bytes = (uint64_t)archive_entry_size(entry);
@@ -150,8 +150,8 @@ read_small(Import *import, const char *expected, uint64_t max_bytes, GError **er
     if (!read_header(import, &path, &n_bytes, error))
         return NULL;
     if (g_strcmp0(path, expected) != 0) {
-        g_autofree char *escaped = g_strescape(path != NULL ? path : "nothing", NULL);
-        fail(error, SUNDOG_FORMAT_ERROR_INVALID, "%s found in the archive, expected %s", escaped,
+        g_autofree char *shown = sundog_format_quote(path, "nothing");
+        fail(error, SUNDOG_FORMAT_ERROR_INVALID, "%s found in the archive, expected \"%s\"", shown,
              expected);
         return NULL;
     }
@@ -238,7 +238,7 @@ copy_data(Import *import, int fd, const SundogMember *member, SundogSegmentHash 
             return fail_archive(import, error);
         sundog_segment_hash_append(hash, chunk, (size_t)n);
         if (!check_hashes(member, hash, &n_checked, error) ||
-            !sundog_package_write_all(fd, chunk, (size_t)n, member->path, error))
+            !sundog_file_write_all(fd, chunk, (size_t)n, member->path, error))
             return false;
     }
     sundog_segment_hash_finish(hash);
@@ -255,26 +255,25 @@ extract_member(Import *import, const SundogMember *member, GError **error)
     sundog_segment_hash_init(&hash, member->segment_bytes);
     bool good = copy_data(import, fd, member, &hash, error);
     sundog_segment_hash_clear(&hash);
-    if (good && fsync(fd) != 0)
-        good = fail(error, SUNDOG_FORMAT_ERROR_IO, "cannot sync %s: %s", member->path,
-                    g_strerror(errno));
+    if (good)
+        return sundog_file_sync_and_close(fd, member->path, error);
     close(fd);
-    return good;
+    return false;
 }
 
 static bool
 take_entry(Import *import, const char *path, uint64_t n_bytes, GError **error)
 {
     const SundogMember *member = g_hash_table_lookup(import->manifest->by_path, path);
-    g_autofree char *escaped = g_strescape(path, NULL);
+    g_autofree char *shown = sundog_format_quote(path, "");
     if (member == NULL)
         return fail(error, SUNDOG_FORMAT_ERROR_INVALID,
-                    "\"%s\" found in the archive, which the manifest does not name", escaped);
+                    "%s found in the archive, which the manifest does not name", shown);
     if (!g_hash_table_add(import->seen, (gpointer)member))
-        return fail(error, SUNDOG_FORMAT_ERROR_INVALID, "%s stands twice in the archive", escaped);
+        return fail(error, SUNDOG_FORMAT_ERROR_INVALID, "%s stands twice in the archive", shown);
     if (n_bytes != member->n_bytes)
         return fail(error, SUNDOG_FORMAT_ERROR_INVALID,
-                    "%s has %" G_GUINT64_FORMAT " bytes, expected %" G_GUINT64_FORMAT, escaped,
+                    "%s has %" G_GUINT64_FORMAT " bytes, expected %" G_GUINT64_FORMAT, shown,
                     n_bytes, member->n_bytes);
     return extract_member(import, member, error);
 }
@@ -336,7 +335,7 @@ sundog_package_import(const char *file, const char *folder, const SundogKeyring 
     g_return_val_if_fail(file != NULL && folder != NULL && keyring != NULL, false);
     int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
-        return fail(error, SUNDOG_FORMAT_ERROR_IO, "cannot open %s: %s", file, g_strerror(errno));
+        return sundog_file_fail(error, "open", file);
     Import import = {
         .keyring = keyring,
         .folder.root = -1,

@@ -4,11 +4,11 @@
 #include "engine/format/package.h"
 
 #include "engine/format/error.h"
+#include "engine/format/file.h"
 #include "engine/format/json.h"
 #include "engine/format/package-folder.h"
 #include "engine/format/package-private.h"
 #include "engine/format/segment-hash.h"
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -55,19 +55,7 @@ sundog_package_writer_append(SundogPackageWriter *writer, const void *data, size
 {
     g_return_val_if_fail(writer->open != NULL, false);
     sundog_segment_hash_append(&writer->hash, data, n_bytes);
-    return sundog_package_write_all(writer->fd, data, n_bytes, writer->open->path, error);
-}
-
-static bool
-close_synced(int fd, const char *path, GError **error)
-{
-    bool synced = fsync(fd) == 0;
-    int code = errno;
-    synced = close(fd) == 0 && synced;
-    if (!synced)
-        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_IO, "cannot sync %s: %s", path,
-                    g_strerror(code));
-    return synced;
+    return sundog_file_write_all(writer->fd, data, n_bytes, writer->open->path, error);
 }
 
 bool
@@ -82,7 +70,7 @@ sundog_package_writer_end(SundogPackageWriter *writer, GError **error)
     g_ptr_array_add(writer->members, member);
     int fd = writer->fd;
     writer->fd = -1;
-    return close_synced(fd, member->path, error);
+    return sundog_file_sync_and_close(fd, member->path, error);
 }
 
 static bool
@@ -91,12 +79,12 @@ write_file(int root, const char *path, const void *data, size_t n_bytes, GError 
     int fd = sundog_package_create_file(root, path, error);
     if (fd < 0)
         return false;
-    bool written = sundog_package_write_all(fd, data, n_bytes, path, error);
+    bool written = sundog_file_write_all(fd, data, n_bytes, path, error);
     if (!written) {
         close(fd);
         return false;
     }
-    return close_synced(fd, path, error);
+    return sundog_file_sync_and_close(fd, path, error);
 }
 
 bool

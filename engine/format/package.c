@@ -3,6 +3,7 @@
 #include "engine/format/package.h"
 
 #include "engine/format/error.h"
+#include "engine/format/file.h"
 #include "engine/format/package-folder.h"
 #include "engine/format/package-private.h"
 #include <errno.h>
@@ -67,6 +68,15 @@ check_signature(const SundogPackage *package, const SundogKeyring *keyring, GErr
 }
 
 static bool
+fail_size(const char *path, uint64_t n_bytes, uint64_t n_expected, GError **error)
+{
+    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_TRUNCATED,
+                "%s has %" G_GUINT64_FORMAT " bytes, expected %" G_GUINT64_FORMAT, path, n_bytes,
+                n_expected);
+    return false;
+}
+
+static bool
 check_sizes(const SundogPackage *package, GError **error)
 {
     for (guint i = 0; i < package->manifest->members->len; i++) {
@@ -76,12 +86,8 @@ check_sizes(const SundogPackage *package, GError **error)
         if (fd < 0)
             return false;
         close(fd);
-        if (n_bytes != member->n_bytes) {
-            g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_TRUNCATED,
-                        "%s has %" G_GUINT64_FORMAT " bytes, expected %" G_GUINT64_FORMAT,
-                        member->path, n_bytes, member->n_bytes);
-            return false;
-        }
+        if (n_bytes != member->n_bytes)
+            return fail_size(member->path, n_bytes, member->n_bytes, error);
     }
     return true;
 }
@@ -171,10 +177,13 @@ sundog_package_dup_member(const SundogPackage *package, const char *path, GError
     }
     uint64_t n_bytes;
     int fd = sundog_package_open_file(package->root, path, &n_bytes, error);
-    GBytes *bytes = fd >= 0 ? sundog_package_map_file(fd, member->n_bytes, path, error) : NULL;
+    g_autoptr(GBytes) bytes = fd >= 0 ? sundog_file_map(fd, path, error) : NULL;
     if (fd >= 0)
         close(fd);
-    if (bytes == NULL)
-        g_prefix_error(error, "%s: ", package->path);
-    return bytes;
+    if (bytes != NULL && g_bytes_get_size(bytes) == member->n_bytes)
+        return g_steal_pointer(&bytes);
+    if (bytes != NULL)
+        fail_size(path, g_bytes_get_size(bytes), member->n_bytes, error);
+    g_prefix_error(error, "%s: ", package->path);
+    return NULL;
 }

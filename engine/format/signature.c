@@ -8,6 +8,7 @@
 #include "engine/format/signature.h"
 
 #include "engine/format/error.h"
+#include "engine/format/file.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
@@ -33,15 +34,6 @@ struct SundogKeyring {
     GArray *trusted; /* PublicKey, the installation's first */
 };
 
-static bool
-fail_errno(GError **error, const char *doing, const char *path)
-{
-    int code = errno;
-    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_IO, "%s %s: %s", doing, path,
-                g_strerror(code));
-    return false;
-}
-
 /* A key must be this user's, a plain file, and closed to others: against reading where it is
  * secret, against writing always. */
 static bool
@@ -49,7 +41,7 @@ check_owner(int fd, const char *path, mode_t forbidden, GError **error)
 {
     struct stat status;
     if (fstat(fd, &status) != 0)
-        return fail_errno(error, "cannot look at", path);
+        return sundog_file_fail(error, "look at", path);
     if (S_ISREG(status.st_mode) && status.st_uid == geteuid() && (status.st_mode & forbidden) == 0)
         return true;
     g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_SIGNATURE,
@@ -66,7 +58,7 @@ read_hex(int fd, const char *path, uint8_t key[SUNDOG_PUBLIC_KEY_BYTES], GError 
     char text[HEX_CHARS + 2];
     ssize_t n = read(fd, text, sizeof text);
     if (n < 0)
-        return fail_errno(error, "cannot read", path);
+        return sundog_file_fail(error, "read", path);
     bool ended = n == HEX_CHARS || (n == HEX_CHARS + 1 && text[HEX_CHARS] == '\n');
     size_t n_bytes = 0;
     if (ended)
@@ -86,7 +78,7 @@ read_key(const char *path, mode_t forbidden, uint8_t key[SUNDOG_PUBLIC_KEY_BYTES
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
-        return fail_errno(error, "cannot open", path);
+        return sundog_file_fail(error, "open", path);
     bool good = check_owner(fd, path, forbidden, error) && read_hex(fd, path, key, error);
     close(fd);
     return good;
@@ -106,9 +98,9 @@ write_seed(int fd, const char *temporary, const char *path, GError **error)
     sodium_memzero(seed, sizeof seed);
     sodium_memzero(text, sizeof text);
     if (!written)
-        return fail_errno(error, "cannot write", temporary);
+        return sundog_file_fail(error, "write", temporary);
     if (link(temporary, path) != 0 && errno != EEXIST)
-        return fail_errno(error, "cannot make", path);
+        return sundog_file_fail(error, "make", path);
     return true;
 }
 
@@ -118,7 +110,7 @@ make_key(const char *path, GError **error)
     g_autofree char *temporary = g_strconcat(path, ".XXXXXX", NULL);
     int fd = g_mkstemp_full(temporary, O_RDWR | O_CLOEXEC, 0600);
     if (fd < 0)
-        return fail_errno(error, "cannot make", temporary);
+        return sundog_file_fail(error, "make", temporary);
     bool made = write_seed(fd, temporary, path, error);
     close(fd);
     unlink(temporary);
@@ -169,7 +161,7 @@ sundog_keyring_open(const char *folder, GError **error)
         return NULL;
     }
     if (g_mkdir_with_parents(folder, 0700) != 0) {
-        fail_errno(error, "cannot make", folder);
+        sundog_file_fail(error, "make", folder);
         return NULL;
     }
     g_autoptr(SundogKeyring) keyring = g_new0(SundogKeyring, 1);

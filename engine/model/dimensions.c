@@ -114,11 +114,12 @@ read_architecture(Keys *keys, SundogModelDimensions *dimensions)
             return;
         }
     }
+    g_autofree char *shown = sundog_format_quote(name, "missing");
     g_autoptr(GString) known = g_string_new(NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(architectures); i++)
         g_string_append_printf(known, "%s%s", i > 0 ? ", " : "", architectures[i].name);
-    fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED, "general.architecture is %s, known are: %s",
-         name != NULL ? name : "missing", known->str);
+    fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED, "general.architecture is %s, known are: %s", shown,
+         known->str);
 }
 
 /* Settings that change what the model computes and that no dimension stands for. */
@@ -204,8 +205,9 @@ read_scaling_type(Keys *keys)
         return SUNDOG_ROPE_SCALING_LINEAR;
     if (g_strcmp0(type, "yarn") == 0)
         return SUNDOG_ROPE_SCALING_YARN;
+    g_autofree char *shown = sundog_format_quote(type, "not a text");
     fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED, "%s is %s, known are: none, linear, yarn", key,
-         type != NULL ? type : "not a text");
+         shown);
     return SUNDOG_ROPE_SCALING_NONE;
 }
 

@@ -144,9 +144,10 @@ read_merges(SundogVocabulary *vocabulary, const SundogGguf *gguf, GError **error
         if (text == NULL)
             return false;
         if (!is_merge(text, n_bytes)) {
+            g_autofree char *shown = sundog_format_quote(text, "");
             g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
-                        PREFIX "merges: element %u is \"%s\", expected two tokens and a space",
-                        vocabulary->n_merges, text);
+                        PREFIX "merges: element %u is %s, expected two tokens and a space",
+                        vocabulary->n_merges, shown);
             return false;
         }
         vocabulary->merges[vocabulary->n_merges] = text;
@@ -215,8 +216,9 @@ read_kinds(SundogVocabulary *vocabulary, const SundogGguf *gguf, GError **error)
 {
     const char *kind = sundog_gguf_get_string(gguf, PREFIX "model", NULL);
     if (g_strcmp0(kind, "gpt2") != 0) {
+        g_autofree char *shown = sundog_format_quote(kind, "missing");
         g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
-                    PREFIX "model is %s, known are: gpt2", kind != NULL ? kind : "missing");
+                    PREFIX "model is %s, known are: \"gpt2\"", shown);
         return false;
     }
     const char *name = sundog_gguf_get_string(gguf, PREFIX "pre", NULL);
