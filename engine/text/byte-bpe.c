@@ -47,7 +47,8 @@ typedef struct {
 
 typedef struct {
     const SundogByteBpe *bpe;
-    Symbol *symbols; /* [n_bytes of the word] */
+    Symbol *symbols; /* [n_symbols] at first one a byte */
+    uint32_t n_symbols;
     uint64_t
         *heap; /* [n_heap] rank << 32 | index of the pair's left symbol: best and leftmost first */
     size_t n_heap;
@@ -69,8 +70,6 @@ probe(const SundogByteBpe *bpe, uint32_t left, uint32_t right)
 static const Merge *
 find_merge(const SundogByteBpe *bpe, uint32_t left, uint32_t right)
 {
-    if (left == SUNDOG_TOKEN_NONE || right == SUNDOG_TOKEN_NONE)
-        return NULL;
     const Merge *merge = probe(bpe, left, right);
     return merge->left == SUNDOG_TOKEN_NONE ? NULL : merge;
 }
@@ -80,13 +79,6 @@ rank_of(const SundogByteBpe *bpe, uint32_t left, uint32_t right)
 {
     const Merge *merge = find_merge(bpe, left, right);
     return merge == NULL ? NO_RANK : merge->rank;
-}
-
-static void
-append_token(GArray *tokens, uint32_t token)
-{
-    if (token != SUNDOG_TOKEN_NONE)
-        g_array_append_val(tokens, token);
 }
 
 static size_t
@@ -104,9 +96,11 @@ encode_short(const SundogByteBpe *bpe, const char *word, size_t n_bytes, GArray 
 {
     uint32_t symbols[SHORT_WORD_BYTES];
     uint32_t ranks[SHORT_WORD_BYTES]; /* [n - 1] of the pair that begins at each symbol */
-    size_t n = n_bytes;
-    for (size_t i = 0; i < n; i++)
-        symbols[i] = bpe->byte_tokens[(uint8_t)word[i]];
+    size_t n = 0;
+    for (size_t i = 0; i < n_bytes; i++) {
+        symbols[n] = bpe->byte_tokens[(uint8_t)word[i]];
+        n += symbols[n] != SUNDOG_TOKEN_NONE;
+    }
     for (size_t i = 0; i + 1 < n; i++)
         ranks[i] = rank_of(bpe, symbols[i], symbols[i + 1]);
     while (n > 1) {
@@ -122,8 +116,7 @@ encode_short(const SundogByteBpe *bpe, const char *word, size_t n_bytes, GArray 
         if (best + 1 < n)
             ranks[best] = rank_of(bpe, symbols[best], symbols[best + 1]);
     }
-    for (size_t i = 0; i < n; i++)
-        append_token(tokens, symbols[i]);
+    g_array_append_vals(tokens, symbols, (guint)n);
 }
 
 static void
@@ -168,17 +161,21 @@ push_pair(LongWord *word, uint32_t left)
 /* Each merge takes a pair off the heap and puts at most two on it, so that the heap never holds more
  * than two pairs a byte. */
 static void
-begin_long(LongWord *word, const char *bytes, uint32_t n_bytes)
+begin_long(LongWord *word, const char *bytes, size_t n_bytes)
 {
     word->symbols = g_new(Symbol, n_bytes);
-    word->heap = g_new(uint64_t, 2 * (size_t)n_bytes);
-    for (uint32_t i = 0; i < n_bytes; i++)
-        word->symbols[i] = (Symbol){
-            .token = word->bpe->byte_tokens[(uint8_t)bytes[i]],
-            .previous = i == 0 ? END : i - 1,
-            .next = i + 1 == n_bytes ? END : i + 1,
-        };
-    for (uint32_t i = 0; i < n_bytes; i++)
+    word->heap = g_new(uint64_t, 2 * n_bytes);
+    for (size_t i = 0; i < n_bytes; i++) {
+        uint32_t token = word->bpe->byte_tokens[(uint8_t)bytes[i]];
+        uint32_t at = word->n_symbols;
+        if (token == SUNDOG_TOKEN_NONE)
+            continue;
+        word->symbols[at] = (Symbol){token, at == 0 ? END : at - 1, END};
+        if (at != 0)
+            word->symbols[at - 1].next = at;
+        word->n_symbols++;
+    }
+    for (uint32_t i = 0; i < word->n_symbols; i++)
         push_pair(word, i);
 }
 
@@ -191,7 +188,6 @@ join(LongWord *word, uint32_t left, uint32_t merged)
     symbol->next = gone->next;
     if (symbol->next != END)
         word->symbols[symbol->next].previous = left;
-    gone->token = SUNDOG_TOKEN_NONE;
     gone->next = END;
     if (symbol->previous != END)
         push_pair(word, symbol->previous);
@@ -202,7 +198,7 @@ static void
 encode_long(const SundogByteBpe *bpe, const char *bytes, size_t n_bytes, GArray *tokens)
 {
     LongWord word = {.bpe = bpe};
-    begin_long(&word, bytes, (uint32_t)n_bytes);
+    begin_long(&word, bytes, n_bytes);
     while (word.n_heap != 0) {
         uint64_t pair = pop_pair(&word);
         uint32_t left = (uint32_t)pair;
@@ -215,8 +211,8 @@ encode_long(const SundogByteBpe *bpe, const char *bytes, size_t n_bytes, GArray 
             continue;
         join(&word, left, merge->merged);
     }
-    for (uint32_t i = 0; i != END; i = word.symbols[i].next)
-        append_token(tokens, word.symbols[i].token);
+    for (uint32_t i = word.n_symbols == 0 ? END : 0; i != END; i = word.symbols[i].next)
+        g_array_append_val(tokens, word.symbols[i].token);
     g_free(word.symbols);
     g_free(word.heap);
 }
@@ -244,7 +240,7 @@ sundog_byte_bpe_encode(const SundogByteBpe *bpe, const char *word, size_t n_byte
                       ? WHOLE_YES
                       : atomic_load_explicit(&bpe->whole[token], memory_order_relaxed);
     if (whole == WHOLE_YES) {
-        append_token(tokens, token);
+        g_array_append_val(tokens, token);
         return;
     }
     guint before = tokens->len;
@@ -256,31 +252,22 @@ sundog_byte_bpe_encode(const SundogByteBpe *bpe, const char *word, size_t n_byte
     }
 }
 
-/* The token of a part, or of both parts together, spelled in byte letters; bytes is scratch. */
-static uint32_t
-find_spelled(const SundogTokenTable *table, const char *left, size_t n_left, const char *right,
-             size_t n_right, GByteArray *bytes)
-{
-    g_byte_array_set_size(bytes, 0);
-    if (!sundog_byte_letters_append(left, n_left, bytes) ||
-        !sundog_byte_letters_append(right, n_right, bytes))
-        return SUNDOG_TOKEN_NONE;
-    return sundog_token_table_find(table, (const char *)bytes->data, bytes->len);
-}
-
-/* "left right"; no byte letter is a space. Of two merges of the same pair the first, better one stays. */
+/* "left right"; no byte letter is a space. Of two merges of the same pair the first, better one stays.
+ * bytes is scratch: the left part's, then the right one's. */
 static void
-add_merge(SundogByteBpe *bpe, const char *text, uint32_t rank, GByteArray *scratch)
+add_merge(SundogByteBpe *bpe, const char *text, uint32_t rank, GByteArray *bytes)
 {
     const char *space = strchr(text, ' ');
-    if (space == NULL)
+    g_byte_array_set_size(bytes, 0);
+    if (space == NULL || !sundog_byte_letters_append(text, (size_t)(space - text), bytes))
         return;
-    size_t n_left = (size_t)(space - text);
-    const char *right_text = space + 1;
-    size_t n_right = strlen(right_text);
-    uint32_t left = find_spelled(bpe->table, text, n_left, "", 0, scratch);
-    uint32_t right = find_spelled(bpe->table, right_text, n_right, "", 0, scratch);
-    uint32_t merged = find_spelled(bpe->table, text, n_left, right_text, n_right, scratch);
+    size_t n_left = bytes->len;
+    if (!sundog_byte_letters_append(space + 1, strlen(space + 1), bytes))
+        return;
+    const char *both = (const char *)bytes->data;
+    uint32_t left = sundog_token_table_find(bpe->table, both, n_left);
+    uint32_t right = sundog_token_table_find(bpe->table, both + n_left, bytes->len - n_left);
+    uint32_t merged = sundog_token_table_find(bpe->table, both, bytes->len);
     if (left == SUNDOG_TOKEN_NONE || right == SUNDOG_TOKEN_NONE || merged == SUNDOG_TOKEN_NONE)
         return;
     Merge *merge = probe(bpe, left, right);

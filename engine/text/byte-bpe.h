@@ -17,9 +17,9 @@ SundogByteBpe *sundog_byte_bpe_new(const SundogVocabulary *vocabulary,
                                    const SundogTokenTable *table, bool ignore_merges);
 void sundog_byte_bpe_free(SundogByteBpe *bpe);
 
-/* Appends the word's tokens (GArray of uint32_t). A byte that the vocabulary has no token for leaves
- * none, as in the tokenizers that such vocabularies come from. Takes n log n time; words beyond
- * 1 MiB are merged a MiB at a time, which bounds the memory. */
+/* Appends the word's tokens (GArray of uint32_t). A byte that the vocabulary has no token for is left
+ * out before merging, as in the tokenizers that such vocabularies come from. Takes n log n time; words
+ * beyond 1 MiB are merged a MiB at a time, which bounds the memory. */
 void sundog_byte_bpe_encode(const SundogByteBpe *bpe, const char *word, size_t n_bytes,
                             GArray *tokens);
 

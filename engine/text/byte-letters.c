@@ -27,21 +27,31 @@ byte_of_letter(uint32_t letter)
     return SOFT_HYPHEN;
 }
 
+/* The byte of the letter at the beginning of the spelling and the letter's length, or -1. */
+static int
+read_letter(const char *spelling, size_t n_bytes, size_t *length)
+{
+    uint32_t letter = (uint8_t)spelling[0];
+    *length = letter < 0x80 ? 1 : sundog_utf8_decode(spelling, n_bytes, &letter);
+    return *length != 0 ? byte_of_letter(letter) : -1;
+}
+
 bool
 sundog_byte_letters_append(const char *spelling, size_t n_bytes, GByteArray *bytes)
 {
     guint before = bytes->len;
-    for (size_t pos = 0; pos < n_bytes;) {
-        uint32_t letter = 0;
-        size_t length = sundog_utf8_decode(spelling + pos, n_bytes - pos, &letter);
-        int byte = length != 0 ? byte_of_letter(letter) : -1;
+    guint n_letters = 0;
+    size_t length;
+    /* A letter takes a byte or more, so that there is room for all before the first is known. */
+    g_byte_array_set_size(bytes, before + (guint)n_bytes);
+    for (size_t pos = 0; pos < n_bytes; pos += length) {
+        int byte = read_letter(spelling + pos, n_bytes - pos, &length);
         if (byte < 0) {
             g_byte_array_set_size(bytes, before);
             return false;
         }
-        uint8_t value = (uint8_t)byte;
-        g_byte_array_append(bytes, &value, 1);
-        pos += length;
+        bytes->data[before + n_letters++] = (uint8_t)byte;
     }
+    g_byte_array_set_size(bytes, before + n_letters);
     return true;
 }
