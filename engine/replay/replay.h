@@ -13,13 +13,24 @@
 #include "kernels/host/kernels.h"
 #include <gio/gio.h>
 
+#define SUNDOG_REPLAY_ERROR (sundog_replay_error_quark())
+
+typedef enum {
+    SUNDOG_REPLAY_ERROR_BOUNDS,  /* More than the core or this replay allows: ask for less. */
+    SUNDOG_REPLAY_ERROR_PROGRAM, /* The core has no such program: prepare it again. */
+    SUNDOG_REPLAY_ERROR_MEMORY,  /* The system refused memory or a thread: close something. */
+    SUNDOG_REPLAY_ERROR_WEIGHTS, /* The weights could not be read: verify the core. */
+} SundogReplayError;
+
+GQuark sundog_replay_error_quark(void);
+
 typedef struct {
-    unsigned n_threads;     /* 0: all processors */
+    unsigned n_threads;     /* 0: all processors, as far as the core's bound allows */
     int64_t pool_pages;     /* pages of the paged pool, the null page included */
     int64_t sequence_pages; /* width of the page table: longest context in pages */
     int64_t max_tokens;     /* of a step; 0: the program's bound */
     int64_t max_sequences;  /* 0: the program's bound */
-    int64_t history;        /* width of the penalties' history */
+    int64_t history;        /* width of the penalties' history; 0: the program's bound */
     int host_set;           /* a SundogHostSet, or -1: the best that runs here */
     bool poison;            /* fill arena and free pages with NaN, for tests */
     void (*progress)(double fraction, void *data);
@@ -34,15 +45,16 @@ void sundog_replay_close(SundogReplay *replay);
 
 unsigned sundog_replay_get_n_threads(const SundogReplay *replay);
 const char *sundog_replay_get_set_name(const SundogReplay *replay);
-/* The largest shape this replay can run. */
+/* The largest shape this replay can run; a step copies it and makes it smaller. */
 const SundogShape *sundog_replay_get_bounds(const SundogReplay *replay);
 
 /* An input, output or state buffer by name, shared by the programs that name it; NULL where there is
  * none. Inputs keep what was written until written again. */
 void *sundog_replay_get_buffer(SundogReplay *replay, const char *name);
 
-/* Runs a program at a shape within the bounds. False only where a kernel's output says that the
- * step's numbers are not finite or the shape is out of bounds; nothing prints. */
+/* Runs a program at a shape within the bounds; logit_rows may be 0, other variables not. units and
+ * pool_pages are this replay's, whatever the shape says. False where there is no such program or the
+ * shape is out of bounds. Numbers that are not finite are told a row at a time: sampling gives -1. */
 bool sundog_replay_run(SundogReplay *replay, const char *program, const SundogShape *shape,
                        GError **error);
 

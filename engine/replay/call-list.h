@@ -1,0 +1,24 @@
+#pragma once
+
+/*
+ * A program resolved for the host: kernels for its operations' names, pointers for its buffers. Sizes
+ * are filled in for a shape, which a step of the same shape as the one before does not repeat; nothing
+ * is allocated after new.
+ */
+
+#include "engine/core/program.h"
+#include "engine/replay/thread-pool.h"
+#include "kernels/host/kernels.h"
+
+typedef struct SundogCallList SundogCallList;
+
+/* data: one pointer for each of the program's buffers, copied. The program must outlive the list. */
+SundogCallList *sundog_call_list_new(const SundogProgram *program, SundogHostSet set,
+                                     void *const *data);
+void sundog_call_list_free(SundogCallList *list);
+
+void sundog_call_list_set_shape(SundogCallList *list, const SundogShape *shape);
+/* Runs all calls in order, a barrier after each. */
+void sundog_call_list_run(SundogCallList *list, SundogThreadPool *pool);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogCallList, sundog_call_list_free)

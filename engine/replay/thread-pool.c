@@ -1,0 +1,180 @@
+/*
+ * The pool of threads. A barrier is one counter a thread, each in a cache line of its own that only its
+ * thread writes: 60 ns between two cores, against more for one counter that all of them change.
+ */
+
+#include "engine/replay/thread-pool.h"
+
+#include "engine/replay/replay.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LINE 128 /* processors fetch cache lines in pairs */
+#define SPIN_NS 80000
+#define PAUSES_A_LOOK 32 /* at the clock */
+
+typedef struct {
+    _Alignas(LINE) atomic_uint arrived;
+    SundogThreadPool *pool;
+    unsigned number;
+    pthread_t thread;
+} Worker;
+
+struct SundogThreadPool {
+    _Alignas(LINE) atomic_uint generation; /* of the run; workers wait for it to change */
+    _Alignas(LINE) atomic_uint n_sleepers;
+    _Alignas(LINE) atomic_bool is_ending;
+    SundogThreadWork work;
+    void *data;
+    unsigned n_threads;
+    unsigned n_started; /* threads beside the caller's that must be joined */
+    Worker workers[];
+};
+
+static void
+pause_a_little(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+static int64_t
+now_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+/* Spins until the value is no longer `old`, for SPIN_NS at most. */
+static bool
+spin_while(atomic_uint *value, unsigned old)
+{
+    int64_t end = 0;
+    for (;;) {
+        for (int i = 0; i < PAUSES_A_LOOK; i++) {
+            if (atomic_load_explicit(value, memory_order_acquire) != old)
+                return true;
+            pause_a_little();
+        }
+        int64_t now = now_ns();
+        end = end == 0 ? now + SPIN_NS : end;
+        if (now > end)
+            return false;
+    }
+}
+
+static void
+sleep_while(SundogThreadPool *pool, unsigned old)
+{
+    atomic_fetch_add(&pool->n_sleepers, 1);
+    while (atomic_load(&pool->generation) == old)
+        syscall(SYS_futex, &pool->generation, FUTEX_WAIT_PRIVATE, old, NULL, NULL, 0);
+    atomic_fetch_sub(&pool->n_sleepers, 1);
+}
+
+/* Both sides order their store before their load, so either the caller sees the sleeper or the
+ * sleeper the new generation. */
+static void
+start_generation(SundogThreadPool *pool)
+{
+    atomic_fetch_add(&pool->generation, 1);
+    if (atomic_load(&pool->n_sleepers) > 0)
+        syscall(SYS_futex, &pool->generation, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+void
+sundog_thread_pool_barrier(SundogThreadPool *pool, unsigned thread)
+{
+    atomic_uint *own = &pool->workers[thread].arrived;
+    unsigned step = atomic_load_explicit(own, memory_order_relaxed) + 1;
+    atomic_store_explicit(own, step, memory_order_release);
+    for (unsigned i = 0; i < pool->n_threads; i++) {
+        unsigned seen;
+        /* A thread is behind by one step at most, or ahead by one. */
+        while ((seen = atomic_load_explicit(&pool->workers[i].arrived, memory_order_acquire)) ==
+               step - 1)
+            if (!spin_while(&pool->workers[i].arrived, seen))
+                sched_yield();
+    }
+}
+
+static void *
+run_worker(void *data)
+{
+    Worker *worker = data;
+    SundogThreadPool *pool = worker->pool;
+    for (unsigned generation = 0;; generation++) {
+        if (!spin_while(&pool->generation, generation))
+            sleep_while(pool, generation);
+        if (atomic_load_explicit(&pool->is_ending, memory_order_acquire))
+            return NULL;
+        pool->work(pool->data, worker->number, pool->n_threads);
+        sundog_thread_pool_barrier(pool, worker->number);
+    }
+}
+
+void
+sundog_thread_pool_run(SundogThreadPool *pool, SundogThreadWork work, void *data)
+{
+    pool->work = work;
+    pool->data = data;
+    start_generation(pool);
+    work(data, 0, pool->n_threads);
+    sundog_thread_pool_barrier(pool, 0);
+}
+
+unsigned
+sundog_thread_pool_get_n_threads(const SundogThreadPool *pool)
+{
+    return pool->n_threads;
+}
+
+static void
+end_workers(SundogThreadPool *pool)
+{
+    atomic_store_explicit(&pool->is_ending, true, memory_order_release);
+    start_generation(pool);
+    for (unsigned i = 1; i <= pool->n_started; i++)
+        pthread_join(pool->workers[i].thread, NULL);
+}
+
+SundogThreadPool *
+sundog_thread_pool_new(unsigned n_threads, GError **error)
+{
+    size_t n_bytes = sizeof(SundogThreadPool) + n_threads * sizeof(Worker);
+    g_autoptr(SundogThreadPool) pool = g_aligned_alloc0(1, n_bytes, LINE);
+    pool->n_threads = n_threads;
+    for (unsigned i = 0; i < n_threads; i++)
+        pool->workers[i] = (Worker){.pool = pool, .number = i};
+    for (unsigned i = 1; i < n_threads; i++) {
+        int failed = pthread_create(&pool->workers[i].thread, NULL, run_worker, &pool->workers[i]);
+        if (failed != 0) {
+            g_set_error(error, SUNDOG_REPLAY_ERROR, SUNDOG_REPLAY_ERROR_MEMORY,
+                        "the system refused thread %u of %u: %s", i + 1, n_threads,
+                        g_strerror(failed));
+            return NULL;
+        }
+        pool->n_started = i;
+    }
+    return g_steal_pointer(&pool);
+}
+
+void
+sundog_thread_pool_free(SundogThreadPool *pool)
+{
+    if (pool == NULL)
+        return;
+    end_workers(pool);
+    g_aligned_free(pool);
+}
