@@ -19,7 +19,10 @@
 #include <unistd.h>
 
 #define LINE 128 /* processors fetch cache lines in pairs */
-#define SPIN_NS 80000
+#define IDLE_SPIN_NS 80000
+/* In a barrier a thread that is long in coming has most likely lost its processor to another program:
+ * giving this one away may bring it back. */
+#define BARRIER_SPIN_NS 10000
 #define PAUSES_A_LOOK 32 /* at the clock */
 
 typedef struct {
@@ -56,9 +59,9 @@ now_ns(void)
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-/* Spins until the value is no longer `old`, for SPIN_NS at most. */
+/* Spins until the value is no longer `old`, for so long at most. */
 static bool
-spin_while(atomic_uint *value, unsigned old)
+spin_while(atomic_uint *value, unsigned old, int64_t spin_ns)
 {
     int64_t end = 0;
     for (;;) {
@@ -68,7 +71,7 @@ spin_while(atomic_uint *value, unsigned old)
             pause_a_little();
         }
         int64_t now = now_ns();
-        end = end == 0 ? now + SPIN_NS : end;
+        end = end == 0 ? now + spin_ns : end;
         if (now > end)
             return false;
     }
@@ -104,7 +107,7 @@ sundog_thread_pool_barrier(SundogThreadPool *pool, unsigned thread)
         /* A thread is behind by one step at most, or ahead by one. */
         while ((seen = atomic_load_explicit(&pool->workers[i].arrived, memory_order_acquire)) ==
                step - 1)
-            if (!spin_while(&pool->workers[i].arrived, seen))
+            if (!spin_while(&pool->workers[i].arrived, seen, BARRIER_SPIN_NS))
                 sched_yield();
     }
 }
@@ -115,7 +118,7 @@ run_worker(void *data)
     Worker *worker = data;
     SundogThreadPool *pool = worker->pool;
     for (unsigned generation = 0;; generation++) {
-        if (!spin_while(&pool->generation, generation))
+        if (!spin_while(&pool->generation, generation, IDLE_SPIN_NS))
             sleep_while(pool, generation);
         if (atomic_load_explicit(&pool->is_ending, memory_order_acquire))
             return NULL;
