@@ -1,0 +1,63 @@
+#pragma once
+
+/*
+ * One request from SUBMIT to FINISH: its tokens, how to sample, and its state in the cache. All memory
+ * it can ever need is taken in new(). Owned by the scheduler.
+ */
+
+#include "engine/cache/cache.h"
+#include "engine/wire/messages.h"
+#include "kernels/contract/sample.h"
+
+/* A list of end tokens longer than this is no list of end tokens. */
+#define SUNDOG_REQUEST_MAX_ENDS 256
+
+typedef struct {
+    uint64_t id;
+    uint64_t arrival; /* counts SUBMITs: the order of admission, and of who gives way */
+
+    uint32_t *tokens; /* [n_limit] prompt, then what was produced */
+    uint32_t n_tokens;
+    uint32_t n_prompt;
+    uint32_t n_limit; /* where max_tokens or the context ends it */
+    uint32_t *ends;   /* [n_ends] */
+    uint32_t n_ends;
+    SundogSampling sampling; /* without position and n_history */
+    uint32_t penalty_window;
+    bool penalizes;
+    bool keeps; /* takes part in reuse */
+
+    SundogSequenceState state;
+    uint32_t n_cached; /* prompt tokens found when first admitted */
+    bool admitted;     /* was in a step before */
+    bool sampled;      /* has produced a token in this engine */
+
+    /* In the step that is being packed or runs. */
+    uint32_t n_rows;    /* tokens of it in the step, 0: not in it */
+    uint32_t logit_row; /* of its last token, or UINT32_MAX */
+
+    int64_t arrived_us;
+    int64_t started_us; /* of its first step */
+    int64_t first_us;   /* when its first token came */
+    int64_t last_us;
+} SundogRequest;
+
+/* Copies what the submit borrows. The submit is checked (see the scheduler); n_limit tokens at most,
+ * sequence_pages wide. */
+SundogRequest *sundog_request_new(const SundogSubmit *submit, uint32_t n_limit,
+                                  uint32_t sequence_pages);
+void sundog_request_free(SundogRequest *request);
+
+/* Tokens that must still run before the next can be sampled: 1 while decoding. */
+uint32_t sundog_request_get_n_left(const SundogRequest *request);
+bool sundog_request_is_end(const SundogRequest *request, uint32_t token);
+/* How many tokens the penalties look at, at most `width`. */
+uint32_t sundog_request_get_n_history(const SundogRequest *request, uint32_t width);
+/* Fills one row of the sample program; history [width] where width is at least get_n_history(). */
+void sundog_request_fill_sampling(const SundogRequest *request, SundogSampling *sampling,
+                                  int32_t *history, uint32_t width);
+/* The message of its end, at a time and in a step. */
+SundogFinish sundog_request_get_finish(const SundogRequest *request, SundogFinishReason reason,
+                                       uint64_t step, int64_t now_us);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogRequest, sundog_request_free)

@@ -1,0 +1,510 @@
+/* The token engine: who runs in a step, and what comes of it. */
+
+#include "engine/schedule/scheduler.h"
+#include "engine/schedule/step-batch.h"
+#include "engine/schedule/step-budget.h"
+#include <string.h>
+
+#define DEFAULT_MAX_QUEUED 16384
+
+/* A row of TOKENS as it stands in the payload. */
+typedef struct {
+    uint64_t id;
+    uint32_t index;
+    uint32_t token;
+} TokenRow;
+G_STATIC_ASSERT(sizeof(TokenRow) == 16);
+
+struct SundogScheduler {
+    SundogSchedulerOptions options;
+    const SundogStepRunner *runner;
+    GByteArray *outbox;
+    SundogCache *cache;
+    SundogStepBatch *batch;
+    SundogStepBudget budget;
+    GHashTable *requests;    /* id -> SundogRequest, owned: all that are queued or run */
+    GQueue waiting;          /* of SundogRequest, in order of arrival */
+    SundogRequest **running; /* [max.n_sequences] in order of arrival */
+    uint32_t n_running;
+    uint64_t n_arrived;
+    uint32_t context_length;
+    TokenRow *token_rows; /* [max.n_sequences] of this step */
+    SundogStatistics statistics;
+};
+
+/* Saying something */
+
+static void
+send_fault(SundogScheduler *scheduler, uint64_t id, SundogFaultCode code, const char *text)
+{
+    sundog_frame_append(scheduler->outbox, SUNDOG_MESSAGE_FAULT,
+                        sundog_fault_pack(&(SundogFault){.id = id, .code = code, .text = text}));
+}
+
+static void
+send_finish(SundogScheduler *scheduler, const SundogRequest *request, SundogFinishReason reason)
+{
+    SundogFinish finish = sundog_request_get_finish(request, reason, scheduler->statistics.n_steps,
+                                                    g_get_monotonic_time());
+    sundog_frame_append(scheduler->outbox, SUNDOG_MESSAGE_FINISH, sundog_finish_pack(&finish));
+    *(reason == SUNDOG_FINISH_CANCELLED ? &scheduler->statistics.n_cancelled
+                                        : &scheduler->statistics.n_finished) += 1;
+}
+
+static void
+send_admitted(SundogScheduler *scheduler, const SundogRequest *request)
+{
+    sundog_frame_append(scheduler->outbox, SUNDOG_MESSAGE_ADMITTED,
+                        g_variant_new("(t)", request->id));
+}
+
+static void
+send_prefill(SundogScheduler *scheduler, const SundogRequest *request)
+{
+    uint32_t n_done = MIN(request->state.n_valid, request->n_prompt);
+    sundog_frame_append(
+        scheduler->outbox, SUNDOG_MESSAGE_PREFILL,
+        g_variant_new("(tuuu)", request->id, n_done, request->n_prompt, request->n_cached));
+}
+
+static void
+send_tokens(SundogScheduler *scheduler, uint32_t n_rows)
+{
+    if (n_rows == 0) {
+        return;
+    }
+    GVariant *rows = g_variant_new_fixed_array(G_VARIANT_TYPE("(tuu)"), scheduler->token_rows,
+                                               n_rows, sizeof *scheduler->token_rows);
+    sundog_frame_append(scheduler->outbox, SUNDOG_MESSAGE_TOKENS,
+                        g_variant_new("(t@a(tuu))", scheduler->statistics.n_steps, rows));
+}
+
+/* Queue and running set */
+
+static int
+compare_arrival(gconstpointer a, gconstpointer b, gpointer data)
+{
+    const SundogRequest *first = a, *second = b;
+    return first->arrival < second->arrival ? -1 : first->arrival > second->arrival;
+}
+
+static void
+remove_running(SundogScheduler *scheduler, const SundogRequest *request)
+{
+    uint32_t i = 0;
+    while (scheduler->running[i] != request) {
+        i++;
+        g_assert(i < scheduler->n_running);
+    }
+    memmove(&scheduler->running[i], &scheduler->running[i + 1],
+            (scheduler->n_running - i - 1) * sizeof *scheduler->running);
+    scheduler->n_running--;
+}
+
+static void
+insert_running(SundogScheduler *scheduler, SundogRequest *request)
+{
+    uint32_t i = scheduler->n_running++;
+    for (; i > 0 && scheduler->running[i - 1]->arrival > request->arrival; i--) {
+        scheduler->running[i] = scheduler->running[i - 1];
+    }
+    scheduler->running[i] = request;
+}
+
+static bool
+is_running(const SundogRequest *request)
+{
+    return request->state.n_pages > 0;
+}
+
+/* Takes a request out of wherever it is, and frees it. */
+static void
+end_request(SundogScheduler *scheduler, SundogRequest *request, SundogClose how)
+{
+    if (is_running(request)) {
+        sundog_cache_close_sequence(scheduler->cache, &request->state, request->tokens, how);
+        remove_running(scheduler, request);
+    } else {
+        g_queue_remove(&scheduler->waiting, request);
+    }
+    g_hash_table_remove(scheduler->requests, &request->id);
+}
+
+/* The youngest gives its pages up. What it computed stays in the tree as long as there is room. */
+static SundogRequest *
+preempt_youngest(SundogScheduler *scheduler)
+{
+    SundogRequest *request = scheduler->running[scheduler->n_running - 1];
+    sundog_cache_close_sequence(scheduler->cache, &request->state, request->tokens,
+                                SUNDOG_CLOSE_KEEP);
+    remove_running(scheduler, request);
+    g_queue_insert_sorted(&scheduler->waiting, request, compare_arrival, NULL);
+    return request;
+}
+
+/* The steps of a step */
+
+static bool
+open_request(SundogScheduler *scheduler, SundogRequest *request)
+{
+    uint32_t n_reserve =
+        MIN(request->n_tokens + scheduler->runner->page_tokens, scheduler->context_length);
+    if (!sundog_cache_open_sequence(scheduler->cache, &request->state, request->tokens,
+                                    request->n_tokens, n_reserve, request->keeps)) {
+        return false;
+    }
+    if (!request->admitted) {
+        request->n_cached = MIN(request->state.n_valid, request->n_prompt);
+        scheduler->statistics.n_cached_tokens += request->n_cached;
+        scheduler->statistics.n_prompt_tokens += request->n_prompt;
+    }
+    return true;
+}
+
+/* Oldest first, and none overtakes one that does not fit yet: so that each gets its turn. */
+static void
+admit_waiting(SundogScheduler *scheduler)
+{
+    while (scheduler->n_running < scheduler->runner->max.n_sequences) {
+        SundogRequest *request = g_queue_peek_head(&scheduler->waiting);
+        if (!request || !open_request(scheduler, request)) {
+            return;
+        }
+        g_queue_pop_head(&scheduler->waiting);
+        insert_running(scheduler, request);
+    }
+}
+
+/* A page for the next token of each decoding request, oldest first. Prompts have theirs already. */
+static void
+make_room(SundogScheduler *scheduler)
+{
+    for (uint32_t i = 0; i < scheduler->n_running; i++) {
+        SundogRequest *request = scheduler->running[i];
+        while (!sundog_cache_reserve(scheduler->cache, &request->state, request->n_tokens)) {
+            if (preempt_youngest(scheduler) == request) {
+                return;
+            }
+        }
+    }
+}
+
+static void
+pack_request(SundogScheduler *scheduler, SundogRequest *request, uint32_t n_rows)
+{
+    sundog_step_batch_add(scheduler->batch, request, n_rows);
+    if (!request->admitted) {
+        request->admitted = true;
+        request->started_us = g_get_monotonic_time();
+        send_admitted(scheduler, request);
+    }
+}
+
+/* Returns how many there are. */
+static uint32_t
+pack_decoding(SundogScheduler *scheduler)
+{
+    for (uint32_t i = 0; i < scheduler->n_running; i++) {
+        if (sundog_request_get_n_left(scheduler->running[i]) == 1) {
+            pack_request(scheduler, scheduler->running[i], 1);
+        }
+    }
+    return scheduler->batch->size.n_tokens;
+}
+
+/* Returns how many prompt tokens there are. */
+static uint32_t
+pack_prefill(SundogScheduler *scheduler, uint32_t n_decoding)
+{
+    uint32_t n_free = sundog_step_budget_get(&scheduler->budget, n_decoding);
+    for (uint32_t i = 0; i < scheduler->n_running && n_free > 0; i++) {
+        uint32_t n_left = sundog_request_get_n_left(scheduler->running[i]);
+        if (n_left > 1) {
+            uint32_t n_rows = MIN(n_left, n_free);
+            pack_request(scheduler, scheduler->running[i], n_rows);
+            n_free -= n_rows;
+        }
+    }
+    return scheduler->batch->size.n_tokens - n_decoding;
+}
+
+static bool
+run_programs(SundogScheduler *scheduler, GError **error)
+{
+    const SundogStepRunner *runner = scheduler->runner;
+    const SundogStepSize *size = &scheduler->batch->size;
+    return runner->forward(runner->data, size, error) &&
+           (size->n_logit_rows == 0 || runner->sample(runner->data, size, error));
+}
+
+/* The step has not run: the state it was to write is lost, and with it its requests. */
+static void
+fail_step(SundogScheduler *scheduler, const char *text)
+{
+    for (uint32_t i = 0; i < scheduler->batch->size.n_sequences; i++) {
+        SundogRequest *request = scheduler->batch->requests[i];
+        send_fault(scheduler, request->id, SUNDOG_FAULT_INTERNAL, text);
+        end_request(scheduler, request, SUNDOG_CLOSE_DISCARD);
+    }
+}
+
+static void
+append_token(SundogScheduler *scheduler, SundogRequest *request, uint32_t token, uint32_t *n_rows)
+{
+    int64_t now_us = g_get_monotonic_time();
+    request->first_us = request->first_us ? request->first_us : now_us;
+    request->last_us = now_us;
+    request->sampled = true;
+    scheduler->token_rows[(*n_rows)++] =
+        (TokenRow){request->id, request->n_tokens - request->n_prompt, token};
+    request->tokens[request->n_tokens++] = token;
+    scheduler->statistics.n_produced_tokens++;
+}
+
+/* What a request's own row of the step says: more to come, or one of the ends. */
+typedef enum { ROW_GOES_ON, ROW_STOPS, ROW_IS_FULL, ROW_IS_NOT_FINITE } RowEnd;
+
+static RowEnd
+take_token(SundogScheduler *scheduler, SundogRequest *request, uint32_t *n_rows)
+{
+    if (request->logit_row == UINT32_MAX) {
+        return ROW_GOES_ON;
+    }
+    int32_t token = scheduler->runner->token[request->logit_row];
+    if (token < 0 || (uint32_t)token >= scheduler->runner->n_vocabulary) {
+        return ROW_IS_NOT_FINITE;
+    }
+    if (sundog_request_is_end(request, (uint32_t)token)) {
+        return ROW_STOPS;
+    }
+    append_token(scheduler, request, (uint32_t)token, n_rows);
+    return request->n_tokens == request->n_limit ? ROW_IS_FULL : ROW_GOES_ON;
+}
+
+static void
+end_row(SundogScheduler *scheduler, SundogRequest *request, RowEnd end)
+{
+    switch (end) {
+    case ROW_GOES_ON:
+        break;
+    case ROW_STOPS:
+        send_finish(scheduler, request, SUNDOG_FINISH_STOP);
+        end_request(scheduler, request, SUNDOG_CLOSE_KEEP);
+        break;
+    case ROW_IS_FULL:
+        send_finish(scheduler, request, SUNDOG_FINISH_LENGTH);
+        end_request(scheduler, request, SUNDOG_CLOSE_KEEP);
+        break;
+    case ROW_IS_NOT_FINITE:
+        send_fault(scheduler, request->id, SUNDOG_FAULT_NOT_FINITE,
+                   "the model's output for this request is not a number");
+        end_request(scheduler, request, SUNDOG_CLOSE_DISCARD);
+        break;
+    }
+}
+
+/* State becomes valid first: whatever follows may close the sequence. */
+static void
+advance_request(SundogScheduler *scheduler, SundogRequest *request)
+{
+    sundog_cache_advance(scheduler->cache, &request->state, request->tokens,
+                         request->state.n_valid + request->n_rows);
+    if (!request->sampled) {
+        send_prefill(scheduler, request);
+    }
+}
+
+static void
+take_results(SundogScheduler *scheduler)
+{
+    uint32_t n_sequences = scheduler->batch->size.n_sequences;
+    g_autofree RowEnd *ends = g_new(RowEnd, n_sequences);
+    uint32_t n_rows = 0;
+    for (uint32_t i = 0; i < n_sequences; i++) {
+        advance_request(scheduler, scheduler->batch->requests[i]);
+        ends[i] = take_token(scheduler, scheduler->batch->requests[i], &n_rows);
+    }
+    send_tokens(scheduler, n_rows);
+    for (uint32_t i = 0; i < n_sequences; i++) {
+        end_row(scheduler, scheduler->batch->requests[i], ends[i]);
+    }
+}
+
+/* The public edge */
+
+SundogScheduler *
+sundog_scheduler_new(const SundogSchedulerOptions *options, const SundogStepRunner *runner,
+                     GByteArray *outbox)
+{
+    g_return_val_if_fail(runner->max.n_sequences <= runner->max.n_tokens, NULL);
+    SundogScheduler *scheduler = g_new0(SundogScheduler, 1);
+    scheduler->options = *options;
+    if (scheduler->options.max_queued == 0) {
+        scheduler->options.max_queued = DEFAULT_MAX_QUEUED;
+    }
+    scheduler->runner = runner;
+    scheduler->outbox = outbox;
+    scheduler->cache =
+        sundog_cache_new(&(SundogCacheOptions){.n_pages = runner->pool_pages,
+                                               .page_tokens = runner->page_tokens,
+                                               .sequence_pages = runner->max.sequence_pages,
+                                               .max_kept_pages = options->max_kept_pages,
+                                               .copy_page = runner->copy_page,
+                                               .data = runner->data});
+    scheduler->batch = sundog_step_batch_new(runner);
+    sundog_step_budget_init(&scheduler->budget, runner->max.n_tokens);
+    scheduler->requests = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL,
+                                                (GDestroyNotify)sundog_request_free);
+    g_queue_init(&scheduler->waiting);
+    scheduler->running = g_new0(SundogRequest *, runner->max.n_sequences);
+    scheduler->token_rows = g_new0(TokenRow, runner->max.n_sequences);
+    /* One sequence alone must always fit: this is what ends every wait for pages. */
+    uint64_t n_pages = MIN((uint64_t)sundog_cache_get_n_pages(scheduler->cache),
+                           (uint64_t)runner->max.sequence_pages);
+    scheduler->context_length =
+        (uint32_t)MIN(n_pages * runner->page_tokens, (uint64_t)options->context_length);
+    return scheduler;
+}
+
+void
+sundog_scheduler_free(SundogScheduler *scheduler)
+{
+    if (scheduler) {
+        g_queue_clear(&scheduler->waiting);
+        g_hash_table_unref(scheduler->requests);
+        g_free(scheduler->running);
+        g_free(scheduler->token_rows);
+        sundog_step_batch_free(scheduler->batch);
+        sundog_cache_free(scheduler->cache);
+        g_free(scheduler);
+    }
+}
+
+uint32_t
+sundog_scheduler_get_context_length(const SundogScheduler *scheduler)
+{
+    return scheduler->context_length;
+}
+
+static bool
+has_unknown_token(const SundogScheduler *scheduler, const uint32_t *tokens, uint32_t n_tokens)
+{
+    for (uint32_t i = 0; i < n_tokens; i++) {
+        if (tokens[i] >= scheduler->runner->n_vocabulary) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The fault of a request that cannot be answered, or NULL. Owned by the caller. */
+static char *
+find_fault(const SundogScheduler *scheduler, const SundogSubmit *submit, SundogFaultCode *code)
+{
+    *code = SUNDOG_FAULT_BAD_REQUEST;
+    if (has_unknown_token(scheduler, submit->prompt, submit->n_prompt) ||
+        has_unknown_token(scheduler, submit->produced, submit->n_produced)) {
+        return g_strdup_printf("a token is not below the vocabulary's %u",
+                               scheduler->runner->n_vocabulary);
+    }
+    if (submit->n_ends > SUNDOG_REQUEST_MAX_ENDS) {
+        return g_strdup_printf("%u end tokens where at most %d are allowed", submit->n_ends,
+                               SUNDOG_REQUEST_MAX_ENDS);
+    }
+    if (g_hash_table_size(scheduler->requests) >= scheduler->options.max_queued) {
+        *code = SUNDOG_FAULT_INTERNAL;
+        return g_strdup_printf("%u requests wait already", scheduler->options.max_queued);
+    }
+    if (submit->n_prompt >= scheduler->context_length) {
+        *code = SUNDOG_FAULT_CONTEXT_LENGTH;
+        return g_strdup_printf("the prompt has %u tokens and the context holds %u, with room for "
+                               "the answer",
+                               submit->n_prompt, scheduler->context_length);
+    }
+    return NULL;
+}
+
+void
+sundog_scheduler_submit(SundogScheduler *scheduler, const SundogSubmit *submit, int64_t arrived_us)
+{
+    SundogFaultCode code;
+    if (g_hash_table_contains(scheduler->requests, &submit->id)) {
+        g_printerr("sundog-engine: a second request with the id %" G_GUINT64_FORMAT " is ignored\n",
+                   submit->id);
+        return;
+    }
+    g_autofree char *text = find_fault(scheduler, submit, &code);
+    if (text) {
+        send_fault(scheduler, submit->id, code, text);
+        return;
+    }
+    uint64_t n_limit =
+        MIN((uint64_t)submit->n_prompt + submit->max_tokens, (uint64_t)scheduler->context_length);
+    uint64_t n_tokens = (uint64_t)submit->n_prompt + submit->n_produced;
+    if (n_tokens >= n_limit) { /* resubmitted when it was full already */
+        SundogFinish finish = {.id = submit->id,
+                               .reason = SUNDOG_FINISH_LENGTH,
+                               .n_prompt = submit->n_prompt,
+                               .n_produced = submit->n_produced,
+                               .step = scheduler->statistics.n_steps};
+        sundog_frame_append(scheduler->outbox, SUNDOG_MESSAGE_FINISH, sundog_finish_pack(&finish));
+        return;
+    }
+    SundogRequest *request =
+        sundog_request_new(submit, (uint32_t)n_limit, scheduler->runner->max.sequence_pages);
+    request->arrival = scheduler->n_arrived++;
+    request->arrived_us = arrived_us;
+    g_hash_table_insert(scheduler->requests, &request->id, request);
+    g_queue_push_tail(&scheduler->waiting, request);
+}
+
+void
+sundog_scheduler_cancel(SundogScheduler *scheduler, uint64_t id)
+{
+    SundogRequest *request = g_hash_table_lookup(scheduler->requests, &id);
+    if (request) {
+        send_finish(scheduler, request, SUNDOG_FINISH_CANCELLED);
+        end_request(scheduler, request, SUNDOG_CLOSE_KEEP);
+    }
+}
+
+bool
+sundog_scheduler_has_work(const SundogScheduler *scheduler)
+{
+    return g_hash_table_size(scheduler->requests) > 0;
+}
+
+void
+sundog_scheduler_step(SundogScheduler *scheduler)
+{
+    int64_t start_us = g_get_monotonic_time();
+    admit_waiting(scheduler);
+    make_room(scheduler);
+    sundog_step_batch_begin(scheduler->batch);
+    uint32_t n_decoding = pack_decoding(scheduler);
+    uint32_t n_prefill = pack_prefill(scheduler, n_decoding);
+    if (scheduler->batch->size.n_tokens == 0) {
+        return;
+    }
+    sundog_step_batch_finish(scheduler->batch);
+    scheduler->statistics.n_steps++;
+    g_autoptr(GError) error = NULL;
+    if (run_programs(scheduler, &error)) {
+        take_results(scheduler);
+    } else {
+        fail_step(scheduler, error ? error->message : "the step could not run");
+    }
+    int64_t step_us = g_get_monotonic_time() - start_us;
+    sundog_step_budget_learn(&scheduler->budget, n_decoding, n_prefill, step_us);
+    scheduler->statistics.step_us += (uint64_t)step_us;
+}
+
+void
+sundog_scheduler_get_statistics(const SundogScheduler *scheduler, SundogStatistics *statistics)
+{
+    *statistics = scheduler->statistics;
+    statistics->n_running = scheduler->n_running;
+    statistics->n_queued = g_queue_get_length((GQueue *)&scheduler->waiting);
+    statistics->n_pages_used = (uint64_t)sundog_cache_get_n_used(scheduler->cache);
+    statistics->n_pages_cached = (uint64_t)sundog_cache_get_n_kept(scheduler->cache);
+}

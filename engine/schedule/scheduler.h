@@ -1,0 +1,49 @@
+#pragma once
+
+/*
+ * The token engine: requests in, steps run, frames out. Between steps it ends what was cancelled and
+ * admits the oldest that fit; a step packs one row of each decoding request, then chunks of prompts
+ * under a budget; after it, tokens are taken, sent, and their state becomes valid.
+ *
+ * Pages: a request is admitted with pages for its tokens and one page to grow. When the pool runs out,
+ * prefixes that nobody uses go first, then the youngest request gives its pages up and is readmitted
+ * later with all its tokens; the oldest always goes on. A token depends on its own request alone.
+ *
+ * One thread. Everything it has to say is appended to the outbox as frames, which the caller writes
+ * after each call.
+ */
+
+#include "engine/schedule/step-runner.h"
+#include "engine/wire/messages.h"
+
+typedef struct {
+    uint32_t context_length; /* tokens a sequence may have; bounded by pool and page table too */
+    int32_t max_kept_pages;  /* kept for reuse; -1: all that are free */
+    uint32_t max_queued;     /* requests that wait; 0 is 16,384 */
+} SundogSchedulerOptions;
+
+typedef struct SundogScheduler SundogScheduler;
+
+/* Borrows runner and outbox. */
+SundogScheduler *sundog_scheduler_new(const SundogSchedulerOptions *options,
+                                      const SundogStepRunner *runner, GByteArray *outbox);
+void sundog_scheduler_free(SundogScheduler *scheduler);
+
+/* The longest a sequence may be in fact, prompt and answer. */
+uint32_t sundog_scheduler_get_context_length(const SundogScheduler *scheduler);
+
+/* Queues a request that arrived at a time of g_get_monotonic_time(). One that cannot be answered gets
+ * its FAULT at once; an id that is in use is ignored, since the request it names must go on. */
+void sundog_scheduler_submit(SundogScheduler *scheduler, const SundogSubmit *submit,
+                             int64_t arrived_us);
+/* Ends a request before the next step; an id not known is ignored. */
+void sundog_scheduler_cancel(SundogScheduler *scheduler, uint64_t id);
+
+bool sundog_scheduler_has_work(const SundogScheduler *scheduler);
+/* Runs one step; does nothing without work. */
+void sundog_scheduler_step(SundogScheduler *scheduler);
+
+void sundog_scheduler_get_statistics(const SundogScheduler *scheduler,
+                                     SundogStatistics *statistics);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogScheduler, sundog_scheduler_free)

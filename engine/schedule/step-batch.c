@@ -1,0 +1,105 @@
+/* Packing: rows when a request is added, tables once their width is known. */
+
+#include "engine/schedule/step-batch.h"
+#include <string.h>
+
+SundogStepBatch *
+sundog_step_batch_new(const SundogStepRunner *runner)
+{
+    SundogStepBatch *batch = g_new0(SundogStepBatch, 1);
+    batch->runner = runner;
+    batch->requests = g_new0(SundogRequest *, runner->max.n_sequences);
+    return batch;
+}
+
+void
+sundog_step_batch_free(SundogStepBatch *batch)
+{
+    if (batch) {
+        g_free(batch->requests);
+        g_free(batch);
+    }
+}
+
+void
+sundog_step_batch_begin(SundogStepBatch *batch)
+{
+    batch->size = (SundogStepSize){.sequence_pages = 1, .history = 1};
+    batch->runner->first_row[0] = 0;
+}
+
+static void
+add_rows(const SundogStepBatch *batch, const SundogRequest *request)
+{
+    const SundogStepRunner *runner = batch->runner;
+    uint32_t start = request->state.n_valid;
+    for (uint32_t i = 0; i < request->n_rows; i++) {
+        uint32_t row = batch->size.n_tokens + i;
+        runner->tokens[row] = (int32_t)request->tokens[start + i];
+        runner->positions[row] = (int32_t)(start + i);
+        runner->token_sequence[row] = (int32_t)batch->size.n_sequences;
+    }
+}
+
+static uint32_t
+n_pages_read(const SundogStepBatch *batch, const SundogRequest *request)
+{
+    uint32_t page_tokens = batch->runner->page_tokens;
+    return (request->state.n_valid + request->n_rows + page_tokens - 1) / page_tokens;
+}
+
+void
+sundog_step_batch_add(SundogStepBatch *batch, SundogRequest *request, uint32_t n_rows)
+{
+    const SundogStepRunner *runner = batch->runner;
+    SundogStepSize *size = &batch->size;
+    g_assert(n_rows > 0 && n_rows <= sundog_request_get_n_left(request));
+    g_assert(size->n_tokens + n_rows <= runner->max.n_tokens);
+    g_assert(size->n_sequences < runner->max.n_sequences);
+
+    request->n_rows = n_rows;
+    add_rows(batch, request);
+    runner->start_position[size->n_sequences] = (int32_t)request->state.n_valid;
+    batch->requests[size->n_sequences++] = request;
+    size->n_tokens += n_rows;
+    runner->first_row[size->n_sequences] = (int32_t)size->n_tokens;
+    size->sequence_pages = MAX(size->sequence_pages, n_pages_read(batch, request));
+
+    request->logit_row = UINT32_MAX;
+    if (n_rows == sundog_request_get_n_left(request)) {
+        request->logit_row = size->n_logit_rows;
+        runner->logit_rows[size->n_logit_rows++] = (int32_t)size->n_tokens - 1;
+        size->history =
+            MAX(size->history, sundog_request_get_n_history(request, runner->max.history));
+    }
+}
+
+static void
+fill_page_table(const SundogStepBatch *batch, uint32_t sequence)
+{
+    const SundogRequest *request = batch->requests[sequence];
+    uint32_t width = batch->size.sequence_pages;
+    uint32_t n_pages = n_pages_read(batch, request);
+    int32_t *row = batch->runner->page_table + (size_t)sequence * width;
+    g_assert(n_pages <= request->state.n_pages);
+    memcpy(row, request->state.pages, n_pages * sizeof *row);
+    for (uint32_t i = n_pages; i < width; i++) {
+        row[i] = SUNDOG_NULL_PAGE;
+    }
+}
+
+void
+sundog_step_batch_finish(SundogStepBatch *batch)
+{
+    const SundogStepRunner *runner = batch->runner;
+    for (uint32_t i = 0; i < batch->size.n_sequences; i++) {
+        const SundogRequest *request = batch->requests[i];
+        fill_page_table(batch, i);
+        if (request->logit_row != UINT32_MAX) {
+            sundog_request_fill_sampling(request, &runner->sampling[request->logit_row],
+                                         runner->history +
+                                             (size_t)request->logit_row * batch->size.history,
+                                         batch->size.history);
+        }
+    }
+}

@@ -1,0 +1,27 @@
+#pragma once
+
+/*
+ * The requests of one step, packed into the runner's inputs. Begin, add each request once with its
+ * rows, finish; then run. All memory is taken in new(). Every entry that a step of this size reads is
+ * written anew, so that nothing of an earlier step is left in it.
+ */
+
+#include "engine/schedule/request.h"
+#include "engine/schedule/step-runner.h"
+
+typedef struct {
+    const SundogStepRunner *runner;
+    SundogStepSize size;
+    SundogRequest **requests; /* [size.n_sequences] in their order in the step; borrowed */
+} SundogStepBatch;
+
+SundogStepBatch *sundog_step_batch_new(const SundogStepRunner *runner);
+void sundog_step_batch_free(SundogStepBatch *batch);
+
+void sundog_step_batch_begin(SundogStepBatch *batch);
+/* Adds the next n_rows tokens that have not run; pages for them must be reserved. Where they reach
+ * the end of the tokens, the last gets a row of logits. */
+void sundog_step_batch_add(SundogStepBatch *batch, SundogRequest *request, uint32_t n_rows);
+void sundog_step_batch_finish(SundogStepBatch *batch);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogStepBatch, sundog_step_batch_free)

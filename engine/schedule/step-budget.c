@@ -1,0 +1,50 @@
+/* Two running averages and a division. */
+
+#include "engine/schedule/step-budget.h"
+#include <glib.h>
+
+/* Ten tokens a second and more still read as a stream while a prompt is taken in. */
+#define BESIDE_DECODING_US 50e3
+/* Bounds how long a cancel or a new request waits for the step that runs. */
+#define ALONE_US 250e3
+/* Weights are read once a step: below this, a chunk costs nearly as much as a larger one. */
+#define LEAST_TOKENS 16
+/* Fewer prompt tokens than this measure the weights' traffic rather than themselves. */
+#define LEAST_MEASURED 8
+#define WEIGHT 0.25 /* of the newest step */
+
+void
+sundog_step_budget_init(SundogStepBudget *budget, uint32_t max_tokens)
+{
+    *budget = (SundogStepBudget){.max_tokens = max_tokens};
+}
+
+uint32_t
+sundog_step_budget_get(const SundogStepBudget *budget, uint32_t n_decoding)
+{
+    uint32_t n_free = budget->max_tokens - MIN(n_decoding, budget->max_tokens);
+    if (budget->token_us <= 0) {
+        return MIN(n_free, 4 * LEAST_TOKENS); /* a first, small step to measure */
+    }
+    double target_us = n_decoding > 0 ? BESIDE_DECODING_US - budget->decode_us : ALONE_US;
+    double n_tokens = CLAMP(target_us / budget->token_us, LEAST_TOKENS, budget->max_tokens);
+    return MIN(n_free, (uint32_t)n_tokens);
+}
+
+static void
+average(double *mean, double value)
+{
+    *mean = *mean > 0 ? *mean + WEIGHT * (value - *mean) : value;
+}
+
+void
+sundog_step_budget_learn(SundogStepBudget *budget, uint32_t n_decoding, uint32_t n_prefill,
+                         int64_t step_us)
+{
+    if (n_prefill == 0) {
+        average(&budget->decode_us, (double)step_us);
+    } else if (n_prefill >= LEAST_MEASURED) {
+        double decode_us = n_decoding > 0 ? budget->decode_us : 0;
+        average(&budget->token_us, MAX((double)step_us - decode_us, 1) / n_prefill);
+    }
+}

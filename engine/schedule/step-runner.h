@@ -1,0 +1,46 @@
+#pragma once
+
+/*
+ * What the scheduler needs of whoever runs a step: the inputs to fill, two programs to run, and a page
+ * to copy. replay-runner.h makes one of a replay; a test makes one of a fake model.
+ */
+
+#include "kernels/contract/paged-cache.h"
+#include "kernels/contract/sample.h"
+#include <gio/gio.h>
+
+/* How large one step is. Page table and history are packed to their width of this step. */
+typedef struct {
+    uint32_t n_tokens;
+    uint32_t n_sequences;
+    uint32_t n_logit_rows;
+    uint32_t sequence_pages; /* width of page_table */
+    uint32_t history;        /* width of history */
+} SundogStepSize;
+
+typedef struct {
+    SundogStepSize max;
+    uint32_t n_vocabulary;
+    uint32_t page_tokens;
+    int32_t pool_pages; /* the null page included */
+
+    /* Inputs of the forward program, as engine/core/step.h says; large enough for `max`. */
+    int32_t *tokens;
+    int32_t *positions;
+    int32_t *token_sequence;
+    int32_t *first_row;
+    int32_t *start_position;
+    int32_t *page_table; /* [n_sequences, sequence_pages] */
+    int32_t *logit_rows;
+    /* Inputs and output of the sample program. */
+    SundogSampling *sampling; /* [n_logit_rows] */
+    int32_t *history;         /* [n_logit_rows, history], -1 past a row's end */
+    const int32_t *token;     /* [n_logit_rows], -1 where the row's logits are not finite */
+
+    /* False where the step could not run; an error says why, and the state of its sequences is lost. */
+    bool (*forward)(void *data, const SundogStepSize *size, GError **error);
+    bool (*sample)(void *data, const SundogStepSize *size, GError **error);
+    /* Copies one page of every layer. */
+    void (*copy_page)(int32_t from, int32_t to, void *data);
+    void *data;
+} SundogStepRunner;

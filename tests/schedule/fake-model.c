@@ -1,0 +1,243 @@
+/* The fake model: chained hashes in pages. */
+
+#include "tests/schedule/fake-model.h"
+#include <string.h>
+
+struct FakeSlot {
+    uint64_t hash;
+    int32_t token;
+};
+
+static uint64_t
+mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ (value + 0x9e3779b97f4a7c15u)) * 0xff51afd7ed558ccdu;
+    return hash ^ (hash >> 29);
+}
+
+static struct FakeSlot *
+slot_of(const FakeModel *model, const SundogStepSize *size, uint32_t sequence, int32_t position)
+{
+    const SundogStepRunner *runner = &model->runner;
+    uint32_t index = (uint32_t)position / runner->page_tokens;
+    g_assert_cmpuint(index, <, size->sequence_pages);
+    int32_t page = runner->page_table[(size_t)sequence * size->sequence_pages + index];
+    g_assert_cmpint(page, >, SUNDOG_NULL_PAGE);
+    g_assert_cmpint(page, <, runner->pool_pages);
+    return &model->slots[(size_t)page * runner->page_tokens +
+                         (uint32_t)position % runner->page_tokens];
+}
+
+static uint64_t
+hash_before(const FakeModel *model, const SundogStepSize *size, uint32_t sequence, int32_t position)
+{
+    return position > 0 ? slot_of(model, size, sequence, position - 1)->hash : 0;
+}
+
+/* All that the sequence wrote in earlier steps, or found, is one unbroken chain. */
+static void
+check_chain(const FakeModel *model, const SundogStepSize *size, uint32_t sequence)
+{
+    for (int32_t p = 0; p < model->runner.start_position[sequence]; p++) {
+        const struct FakeSlot *slot = slot_of(model, size, sequence, p);
+        g_assert_cmpuint(slot->hash, ==,
+                         mix(hash_before(model, size, sequence, p), (uint64_t)slot->token));
+    }
+}
+
+/* Page table entries past the sequence's last page say so (no stale ones). */
+static void
+check_rest_of_table(const FakeModel *model, const SundogStepSize *size, uint32_t sequence,
+                    uint32_t n_rows)
+{
+    const SundogStepRunner *runner = &model->runner;
+    uint32_t n_tokens = (uint32_t)runner->start_position[sequence] + n_rows;
+    uint32_t n_pages = (n_tokens + runner->page_tokens - 1) / runner->page_tokens;
+    for (uint32_t i = n_pages; i < size->sequence_pages; i++) {
+        g_assert_cmpint(runner->page_table[(size_t)sequence * size->sequence_pages + i], ==,
+                        SUNDOG_NULL_PAGE);
+    }
+}
+
+static bool
+run_sequence(FakeModel *model, const SundogStepSize *size, uint32_t sequence)
+{
+    const SundogStepRunner *runner = &model->runner;
+    int32_t first = runner->first_row[sequence], last = runner->first_row[sequence + 1];
+    g_assert_cmpint(first, <, last);
+    if (model->checks) {
+        check_chain(model, size, sequence);
+        check_rest_of_table(model, size, sequence, (uint32_t)(last - first));
+    }
+    *(last - first == 1 ? &model->n_decoding_rows : &model->n_prefill_rows) +=
+        (uint32_t)(last - first);
+    for (int32_t row = first; row < last; row++) {
+        int32_t position = runner->positions[row];
+        g_assert_cmpint(position, ==, runner->start_position[sequence] + row - first);
+        g_assert_cmpint(runner->token_sequence[row], ==, sequence);
+        uint64_t before = hash_before(model, size, sequence, position);
+        struct FakeSlot *slot = slot_of(model, size, sequence, position);
+        slot->token = runner->tokens[row];
+        slot->hash = mix(before, (uint64_t)slot->token);
+        if (slot->token == FAKE_FAILURE) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool
+has_poison(const FakeModel *model, const SundogStepSize *size, uint32_t sequence, int32_t last)
+{
+    for (int32_t p = 0; model->checks && p <= last; p++) {
+        if (slot_of(model, size, sequence, p)->token == FAKE_POISON) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool
+forward(void *data, const SundogStepSize *size, GError **error)
+{
+    FakeModel *model = data;
+    const SundogStepRunner *runner = &model->runner;
+    model->n_steps++;
+    model->n_prefill_rows = model->n_decoding_rows = 0;
+    g_assert_cmpuint(size->n_tokens, >, 0);
+    g_assert_cmpuint(size->n_tokens, <=, runner->max.n_tokens);
+    g_assert_cmpuint(size->n_sequences, <=, runner->max.n_sequences);
+    g_assert_cmpint(runner->first_row[size->n_sequences], ==, size->n_tokens);
+    for (uint32_t i = 0; i < size->n_sequences; i++) {
+        if (!run_sequence(model, size, i)) {
+            g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_FAILED, "the fake model fails");
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < size->n_logit_rows; i++) {
+        int32_t row = runner->logit_rows[i];
+        uint32_t sequence = (uint32_t)runner->token_sequence[row];
+        int32_t position = runner->positions[row];
+        model->logits[i] = has_poison(model, size, sequence, position)
+                               ? UINT64_MAX
+                               : slot_of(model, size, sequence, position)->hash;
+    }
+    return true;
+}
+
+/* What sampling may look at: the row's logits, its numbers, and its history. */
+static uint32_t
+choose(uint64_t logits, const SundogSampling *sampling, const int32_t *history)
+{
+    uint64_t hash = mix(logits, sampling->temperature > 0 ? sampling->seed : 0);
+    hash = mix(hash, sampling->position);
+    hash = mix(hash, (uint64_t)sampling->top_k);
+    for (uint32_t i = 0; i < sampling->n_history; i++) {
+        hash = mix(hash, (uint64_t)history[i]);
+    }
+    /* Never one of the two tokens that break things. */
+    return (uint32_t)(hash % FAKE_POISON);
+}
+
+static bool
+sample(void *data, const SundogStepSize *size, GError **error)
+{
+    FakeModel *model = data;
+    for (uint32_t i = 0; i < size->n_logit_rows; i++) {
+        const int32_t *history = model->runner.history + (size_t)i * size->history;
+        const SundogSampling *sampling = &model->runner.sampling[i];
+        g_assert_cmpuint(sampling->n_history, <=, size->history);
+        for (uint32_t j = sampling->n_history; j < size->history; j++) {
+            g_assert_cmpint(history[j], ==, -1);
+        }
+        model->out[i] = model->logits[i] == UINT64_MAX
+                            ? -1
+                            : (int32_t)choose(model->logits[i], sampling, history);
+    }
+    return true;
+}
+
+static void
+copy_page(int32_t from, int32_t to, void *data)
+{
+    FakeModel *model = data;
+    uint32_t page_tokens = model->runner.page_tokens;
+    g_assert_cmpint(from, !=, to);
+    memcpy(&model->slots[(size_t)to * page_tokens], &model->slots[(size_t)from * page_tokens],
+           page_tokens * sizeof *model->slots);
+}
+
+FakeModel *
+fake_model_new(const FakeModelOptions *options)
+{
+    FakeModel *model = g_new0(FakeModel, 1);
+    size_t n_rows = options->max_tokens;
+    size_t n_sequences = options->max_sequences;
+    model->checks = true;
+    model->slots = g_new0(struct FakeSlot, (size_t)options->pool_pages * options->page_tokens);
+    model->logits = g_new0(uint64_t, n_sequences);
+    model->out = g_new0(int32_t, n_sequences);
+    model->runner = (SundogStepRunner){
+        .max = {options->max_tokens, options->max_sequences, options->max_sequences,
+                options->sequence_pages, options->history},
+        .n_vocabulary = FAKE_VOCABULARY,
+        .page_tokens = options->page_tokens,
+        .pool_pages = options->pool_pages,
+        .tokens = g_new0(int32_t, n_rows),
+        .positions = g_new0(int32_t, n_rows),
+        .token_sequence = g_new0(int32_t, n_rows),
+        .first_row = g_new0(int32_t, n_sequences + 1),
+        .start_position = g_new0(int32_t, n_sequences),
+        .page_table = g_new0(int32_t, n_sequences * options->sequence_pages),
+        .logit_rows = g_new0(int32_t, n_sequences),
+        .sampling = g_new0(SundogSampling, n_sequences),
+        .history = g_new0(int32_t, n_sequences * options->history),
+        .token = model->out,
+        .forward = forward,
+        .sample = sample,
+        .copy_page = copy_page,
+        .data = model,
+    };
+    return model;
+}
+
+void
+fake_model_free(FakeModel *model)
+{
+    if (model) {
+        g_free(model->slots);
+        g_free(model->logits);
+        g_free(model->out);
+        g_free(model->runner.tokens);
+        g_free(model->runner.positions);
+        g_free(model->runner.token_sequence);
+        g_free(model->runner.first_row);
+        g_free(model->runner.start_position);
+        g_free(model->runner.page_table);
+        g_free(model->runner.logit_rows);
+        g_free(model->runner.sampling);
+        g_free(model->runner.history);
+        g_free(model);
+    }
+}
+
+uint32_t
+fake_model_next(const SundogSubmit *submit, const uint32_t *tokens, uint32_t n_tokens,
+                uint32_t history)
+{
+    uint64_t hash = 0;
+    for (uint32_t i = 0; i < n_tokens; i++) {
+        hash = mix(hash, tokens[i]);
+    }
+    bool penalizes = submit->repetition_penalty != 1 || submit->presence_penalty != 0 ||
+                     submit->frequency_penalty != 0;
+    uint32_t n_window = submit->penalty_window > 0 ? MIN(submit->penalty_window, n_tokens)
+                                                   : n_tokens - submit->n_prompt;
+    uint32_t n_history = penalizes ? MIN(n_window, history) : 0;
+    SundogSampling sampling = {.seed = submit->seed,
+                               .position = n_tokens,
+                               .temperature = (float)submit->temperature,
+                               .top_k = submit->top_k,
+                               .n_history = n_history};
+    return choose(hash, &sampling, (const int32_t *)tokens + n_tokens - n_history);
+}

@@ -1,0 +1,45 @@
+#pragma once
+
+/*
+ * A model whose next token is a hash of its sequence, computed through the page table as a real one's
+ * state is: each slot of a page holds its token and the hash of the slot before with it. Every step
+ * checks the whole chain of each sequence, so that a wrong page, a wrong chunk or a stale entry shows
+ * at once; and fake_model_next() tells from the tokens alone what must come out.
+ */
+
+#include "engine/schedule/step-runner.h"
+#include "engine/wire/messages.h"
+
+#define FAKE_VOCABULARY 1000
+/* A prompt with this token gives logits that are not finite, one with the other makes a step fail. */
+#define FAKE_POISON 666
+#define FAKE_FAILURE 667
+
+typedef struct {
+    SundogStepRunner runner;
+    struct FakeSlot *slots; /* [pool_pages, page_tokens] */
+    uint64_t *logits;       /* [logit_rows] hash of each row's sequence */
+    int32_t *out;
+    uint32_t n_steps;
+    uint32_t n_prefill_rows;  /* of the last step */
+    uint32_t n_decoding_rows; /* of the last step */
+    bool checks;              /* off only to measure the scheduler alone */
+} FakeModel;
+
+typedef struct {
+    uint32_t page_tokens;
+    int32_t pool_pages;
+    uint32_t sequence_pages;
+    uint32_t max_tokens;
+    uint32_t max_sequences;
+    uint32_t history;
+} FakeModelOptions;
+
+FakeModel *fake_model_new(const FakeModelOptions *options);
+void fake_model_free(FakeModel *model);
+
+/* The token after tokens [n_tokens] of a request, as a model would sample it. */
+uint32_t fake_model_next(const SundogSubmit *submit, const uint32_t *tokens, uint32_t n_tokens,
+                         uint32_t history);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(FakeModel, fake_model_free)
