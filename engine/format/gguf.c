@@ -185,7 +185,8 @@ check_overlaps(SundogReader *reader, const SundogGguf *gguf)
         if (gguf->tensors[i].data != NULL)
             sorted[n++] = &gguf->tensors[i];
     }
-    qsort(sorted, n, sizeof *sorted, compare_places);
+    if (n > 1)
+        qsort(sorted, n, sizeof *sorted, compare_places);
     for (size_t i = 1; i < n; i++) {
         if (sorted[i - 1]->data + sorted[i - 1]->n_bytes > sorted[i]->data)
             sundog_reader_fail(reader, SUNDOG_FORMAT_ERROR_INVALID,
