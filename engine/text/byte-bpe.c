@@ -6,7 +6,7 @@
 
 #include "engine/text/byte-bpe.h"
 
-#include "engine/text/byte-letters.h"
+#include "engine/text/merge-table.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -16,13 +16,6 @@
 #define SHORT_WORD_BYTES 32
 #define NO_RANK UINT32_MAX
 
-typedef struct {
-    uint32_t left; /* SUNDOG_TOKEN_NONE where the entry is free */
-    uint32_t right;
-    uint32_t rank; /* lower is better */
-    uint32_t merged;
-} Merge;
-
 /* Whether merging a token's own bytes gives that token: found out at first use, and the same for each
  * thread that does, so that no lock is needed. */
 typedef enum { WHOLE_UNKNOWN, WHOLE_YES, WHOLE_NO } Whole;
@@ -31,8 +24,7 @@ struct SundogByteBpe {
     const SundogTokenTable *table;
     bool ignore_merges;
     uint32_t byte_tokens[256];
-    Merge *merges; /* [merge_mask + 1], open-addressed */
-    uint32_t merge_mask;
+    SundogMergeTable *merges;
     _Atomic uint8_t *whole; /* [n_tokens] of Whole */
 };
 
@@ -49,35 +41,14 @@ typedef struct {
     const SundogByteBpe *bpe;
     Symbol *symbols; /* [n_symbols] at first one a byte */
     uint32_t n_symbols;
-    uint64_t
-        *heap; /* [n_heap] rank << 32 | index of the pair's left symbol: best and leftmost first */
+    uint64_t *heap; /* [n_heap] of pairs: rank << 32 | left symbol, so best and leftmost first */
     size_t n_heap;
 } LongWord;
-
-static Merge *
-probe(const SundogByteBpe *bpe, uint32_t left, uint32_t right)
-{
-    uint64_t key = (uint64_t)left << 32 | right;
-    uint32_t i = (uint32_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 32);
-    for (;; i++) {
-        Merge *merge = &bpe->merges[i & bpe->merge_mask];
-        if ((merge->left == left && merge->right == right) || merge->left == SUNDOG_TOKEN_NONE)
-            return merge;
-    }
-}
-
-/* NULL where the two do not merge. */
-static const Merge *
-find_merge(const SundogByteBpe *bpe, uint32_t left, uint32_t right)
-{
-    const Merge *merge = probe(bpe, left, right);
-    return merge->left == SUNDOG_TOKEN_NONE ? NULL : merge;
-}
 
 static uint32_t
 rank_of(const SundogByteBpe *bpe, uint32_t left, uint32_t right)
 {
-    const Merge *merge = find_merge(bpe, left, right);
+    const SundogMerge *merge = sundog_merge_table_find(bpe->merges, left, right);
     return merge == NULL ? NO_RANK : merge->rank;
 }
 
@@ -107,7 +78,8 @@ encode_short(const SundogByteBpe *bpe, const char *word, size_t n_bytes, GArray 
         size_t best = best_pair(ranks, n - 1);
         if (ranks[best] == NO_RANK)
             break;
-        symbols[best] = find_merge(bpe, symbols[best], symbols[best + 1])->merged;
+        symbols[best] =
+            sundog_merge_table_find(bpe->merges, symbols[best], symbols[best + 1])->merged;
         memmove(&symbols[best + 1], &symbols[best + 2], (n - best - 2) * sizeof symbols[0]);
         memmove(&ranks[best], &ranks[best + 1], (n - best - 2) * sizeof ranks[0]);
         n--;
@@ -205,7 +177,8 @@ encode_long(const SundogByteBpe *bpe, const char *bytes, size_t n_bytes, GArray 
         const Symbol *symbol = &word.symbols[left];
         if (symbol->next == END)
             continue;
-        const Merge *merge = find_merge(bpe, symbol->token, word.symbols[symbol->next].token);
+        const SundogMerge *merge =
+            sundog_merge_table_find(bpe->merges, symbol->token, word.symbols[symbol->next].token);
         /* A neighbour was merged meanwhile: what the pair has become was pushed then. */
         if (merge == NULL || merge->rank != (uint32_t)(pair >> 32))
             continue;
@@ -252,56 +225,19 @@ sundog_byte_bpe_encode(const SundogByteBpe *bpe, const char *word, size_t n_byte
     }
 }
 
-/* "left right"; no byte letter is a space. Of two merges of the same pair the first, better one stays.
- * bytes is scratch: the left part's, then the right one's. */
-static void
-add_merge(SundogByteBpe *bpe, const char *text, uint32_t rank, GByteArray *bytes)
-{
-    const char *space = strchr(text, ' ');
-    g_byte_array_set_size(bytes, 0);
-    if (space == NULL || !sundog_byte_letters_append(text, (size_t)(space - text), bytes))
-        return;
-    size_t n_left = bytes->len;
-    if (!sundog_byte_letters_append(space + 1, strlen(space + 1), bytes))
-        return;
-    const char *both = (const char *)bytes->data;
-    uint32_t left = sundog_token_table_find(bpe->table, both, n_left);
-    uint32_t right = sundog_token_table_find(bpe->table, both + n_left, bytes->len - n_left);
-    uint32_t merged = sundog_token_table_find(bpe->table, both, bytes->len);
-    if (left == SUNDOG_TOKEN_NONE || right == SUNDOG_TOKEN_NONE || merged == SUNDOG_TOKEN_NONE)
-        return;
-    Merge *merge = probe(bpe, left, right);
-    if (merge->left == SUNDOG_TOKEN_NONE)
-        *merge = (Merge){.left = left, .right = right, .rank = rank, .merged = merged};
-}
-
-static void
-add_merges(SundogByteBpe *bpe, const SundogVocabulary *vocabulary)
-{
-    uint64_t n_entries = 16;
-    while (n_entries < (uint64_t)vocabulary->n_merges * 3 / 2)
-        n_entries *= 2;
-    bpe->merges = g_new(Merge, n_entries);
-    memset(bpe->merges, 0xFF, n_entries * sizeof(Merge));
-    bpe->merge_mask = (uint32_t)(n_entries - 1);
-    g_autoptr(GByteArray) scratch = g_byte_array_new();
-    for (uint32_t i = 0; i < vocabulary->n_merges; i++)
-        add_merge(bpe, vocabulary->merges[i], i, scratch);
-}
-
 SundogByteBpe *
 sundog_byte_bpe_new(const SundogVocabulary *vocabulary, const SundogTokenTable *table,
                     bool ignore_merges)
 {
     SundogByteBpe *bpe = g_new0(SundogByteBpe, 1);
     bpe->table = table;
+    bpe->merges = sundog_merge_table_new(vocabulary, table);
     bpe->ignore_merges = ignore_merges;
     for (size_t i = 0; i < 256; i++) {
         char byte = (char)i;
         bpe->byte_tokens[i] = sundog_token_table_find(table, &byte, 1);
     }
     bpe->whole = g_new0(_Atomic uint8_t, MAX(vocabulary->n_tokens, 1));
-    add_merges(bpe, vocabulary);
     return bpe;
 }
 
@@ -310,7 +246,7 @@ sundog_byte_bpe_free(SundogByteBpe *bpe)
 {
     if (bpe == NULL)
         return;
-    g_free(bpe->merges);
+    sundog_merge_table_free(bpe->merges);
     g_free((void *)bpe->whole);
     g_free(bpe);
 }

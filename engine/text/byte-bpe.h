@@ -11,8 +11,7 @@
 
 typedef struct SundogByteBpe SundogByteBpe;
 
-/* A merge whose parts or result text may not become (a control token, or no token at all) is left
- * out. ignore_merges: a word that is a token is that token, whatever the merges would make of it. */
+/* ignore_merges: a word that is a token is that token, whatever the merges would make of it. */
 SundogByteBpe *sundog_byte_bpe_new(const SundogVocabulary *vocabulary,
                                    const SundogTokenTable *table, bool ignore_merges);
 void sundog_byte_bpe_free(SundogByteBpe *bpe);

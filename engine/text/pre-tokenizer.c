@@ -1,10 +1,8 @@
 /*
  * The expressions of the pre-tokenizers and their names.
  *
- * The published expressions are kept in meaning and changed in three ways. White space is spelled out
- * as Unicode's White_Space, because PCRE2's \s counts U+180E too. Where the original first cuts digits
- * off and then matches the rest, both are one expression here: white space before a digit ends as white
- * space at the end does. And each is anchored, since no byte of the text may be skipped.
+ * They mean what the published ones mean. Where the original first cuts digits off and then matches the
+ * rest, both are one expression here: white space before a digit ends as white space at the end does.
  */
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -16,42 +14,55 @@
 
 #include <pcre2.h>
 
-#define SPACE "\\p{Z}\\t-\\r\\x{85}"
-#define OTHER "[^" SPACE "\\p{L}\\p{N}]"
-#define CONTRACTION "'(?:[sdmt]|ll|ve|re)"
-#define WORDS_OF_GPT2 CONTRACTION "| ?\\p{L}+| ?\\p{N}+| ?" OTHER "+"
-/* Punctuation takes the line ends that follow it, and line ends the white space before them. */
-#define LINES_AND_SPACE \
-    "| ?" OTHER "+[\\r\\n]*|[" SPACE "]*[\\r\\n]+|[" SPACE "]+(?![^" SPACE "])|[" SPACE "]+"
+/* Unicode's White_Space, which takes the place of \s in each expression; it must stand in brackets.
+ * PCRE2's own \s counts U+180E too, which no tokenizer was trained with. */
+#define WHITE_SPACE "\\p{Z}\\t-\\r\\x{85}"
 
-#define WORDS_OF_LLAMA3 \
-    "(?i:" CONTRACTION ")|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}" LINES_AND_SPACE
+#define CONTRACTION "'(?:[sdmt]|ll|ve|re)"
+/* The last space of several goes with the word that follows it. */
+#define SPACES "|[\\s]+(?![^\\s])|[\\s]+"
+#define LINES "|[\\s]*[\\r\\n]+"
+#define LLAMA3                                                       \
+    "(?i:" CONTRACTION ")|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}" \
+    "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" LINES SPACES
 
 /* One kind of cutting, and the names under which GGUF files ask for it. */
 typedef struct {
     const char *expression;
-    const char *names; /* separated by spaces */
+    const char *names; /* divided by spaces */
     bool ignore_merges;
 } Kind;
 
 static const Kind kinds[] = {
-    {.expression = WORDS_OF_GPT2 "|[" SPACE "]+(?![^" SPACE "])|[" SPACE "]+",
-     .names =
-         "gpt-2 a.x-4.0 exaone4 gigachat granite-docling jais mellum modern-bert mpt olmo phi-2 "
-         "trillion"},
-    {.expression = "\\p{N}|" CONTRACTION "| ?\\p{L}+| ?" OTHER "+|[" SPACE "]+(?![^" SPACE
-                   "\\p{N}])|[" SPACE "]+",
-     .names = "smollm codeshell command-r exaone mellum2 minerva-7b refact starcoder"},
-    {.expression = WORDS_OF_LLAMA3,
-     .names = "llama-bpe llama3 llama-v3 falcon3 falcon-h1 glm4 lfm2 midm-2.0 pixtral",
-     .ignore_merges = true},
-    {.expression = WORDS_OF_LLAMA3, .names = "chatglm-bpe dbrx smaug-bpe"},
-    {.expression = "(?i:" CONTRACTION ")|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}" LINES_AND_SPACE,
-     .names = "qwen2 deepseek-r1-qwen grok-2 hunyuan kormo megrez solar-open stablelm2"},
-    {.expression = "(?i:" CONTRACTION ")|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}"
-                   "| ?[^" SPACE "\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|[" SPACE "]*[\\r\\n]+"
-                   "|[" SPACE "]+(?![^" SPACE "])|[" SPACE "]+",
-     .names = "qwen35"},
+    {
+        .expression = CONTRACTION "| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+" SPACES,
+        .names = "gpt-2 a.x-4.0 exaone4 gigachat granite-docling jais mellum modern-bert mpt "
+                 "olmo phi-2 trillion",
+    },
+    {
+        .expression = "\\p{N}|" CONTRACTION "| ?\\p{L}+| ?[^\\s\\p{L}\\p{N}]+"
+                      "|[\\s]+(?![^\\s\\p{N}])|[\\s]+",
+        .names = "smollm codeshell command-r exaone mellum2 minerva-7b refact starcoder",
+    },
+    {
+        .expression = LLAMA3,
+        .names = "llama-bpe llama3 llama-v3 falcon3 falcon-h1 glm4 lfm2 midm-2.0 pixtral",
+        .ignore_merges = true,
+    },
+    {
+        .expression = LLAMA3,
+        .names = "chatglm-bpe dbrx smaug-bpe",
+    },
+    {
+        .expression = "(?i:" CONTRACTION ")|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}"
+                      "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" LINES SPACES,
+        .names = "qwen2 deepseek-r1-qwen grok-2 hunyuan kormo megrez solar-open stablelm2",
+    },
+    {
+        .expression = "(?i:" CONTRACTION ")|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}"
+                      "| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*" LINES SPACES,
+        .names = "qwen35",
+    },
 };
 
 struct SundogPreTokenizer {
@@ -82,16 +93,18 @@ set_unknown_error(const char *name, GError **error)
                 name != NULL ? name : "(none)", known->str);
 }
 
-/* JIT needs memory that may be executed; where the system forbids it, PCRE2 interprets. The limits
- * guard against expressions that backtrack without end, which these do not: text must not meet them. */
+/* Anchored, since no byte of the text may be skipped. JIT needs memory that may be executed; where the
+ * system forbids it, PCRE2 interprets. Its limits guard against expressions that backtrack without end,
+ * which these do not: no text may meet them. */
 static void
 compile(SundogPreTokenizer *pre_tokenizer)
 {
     int code;
     PCRE2_SIZE offset;
-    pre_tokenizer->code =
-        pcre2_compile((PCRE2_SPTR)pre_tokenizer->kind->expression, PCRE2_ZERO_TERMINATED,
-                      PCRE2_UTF | PCRE2_ANCHORED, &code, &offset, NULL);
+    g_autoptr(GString) expression = g_string_new(pre_tokenizer->kind->expression);
+    g_string_replace(expression, "\\s", WHITE_SPACE, 0);
+    pre_tokenizer->code = pcre2_compile((PCRE2_SPTR)expression->str, expression->len,
+                                        PCRE2_UTF | PCRE2_ANCHORED, &code, &offset, NULL);
     g_assert(pre_tokenizer->code != NULL);
     pcre2_jit_compile(pre_tokenizer->code, PCRE2_JIT_COMPLETE);
     pre_tokenizer->context = pcre2_match_context_create(NULL);

@@ -139,6 +139,7 @@ test_stops(void)
         {"DEFGHIJ", letters, true, "", "DEFGHIJ"},
         {"DEFDEFGHIJ", letters, true, "DEF", "DEFGHIJ"},
         {"aaaab", twice, true, "aa", "aab"},
+        {"aaab", twice, true, "a", "aab"},
         {"xabcd", nested, true, "xa", "bc"},
         {"xabc", same_end, true, "x", "abc"},
         {"abcd", overlapping, true, "a", "bcd"},

@@ -1,0 +1,27 @@
+#pragma once
+
+/*
+ * Which two neighbouring tokens merge, how early, and into what. Borrows nothing. Immutable after new;
+ * safe to share between threads.
+ */
+
+#include "engine/text/token-table.h"
+
+typedef struct SundogMergeTable SundogMergeTable;
+
+typedef struct {
+    uint32_t left;
+    uint32_t right;
+    uint32_t rank; /* lower merges first */
+    uint32_t merged;
+} SundogMerge;
+
+/* Leaves out a merge whose parts or result text may not become: a control token, or no token. Of two
+ * merges of the same pair the first stays. */
+SundogMergeTable *sundog_merge_table_new(const SundogVocabulary *vocabulary,
+                                         const SundogTokenTable *tokens);
+void sundog_merge_table_free(SundogMergeTable *table);
+
+/* NULL where the two do not merge. */
+const SundogMerge *sundog_merge_table_find(const SundogMergeTable *table, uint32_t left,
+                                           uint32_t right);
