@@ -17,8 +17,8 @@ struct SundogGguf {
 };
 
 /* The least that a key with its value, and a tensor's entry, take in the file. */
-#define SUNDOG_GGUF_MIN_KEY_BYTES (8 + 1 + 4 + 1)
-#define SUNDOG_GGUF_MIN_TENSOR_BYTES (8 + 1 + 4 + 8 + 4 + 8)
+#define SUNDOG_GGUF_MIN_KEY_BYTES (8 + 4 + 1)
+#define SUNDOG_GGUF_MIN_TENSOR_BYTES (8 + 4 + 8 + 4 + 8)
 
 /* A table by name, which owns its names. Its hash is keyed at random: names come from outside, and a
  * file must not be able to choose ones that collide. */

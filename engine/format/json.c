@@ -8,6 +8,7 @@
 #include "engine/format/json.h"
 
 #include "engine/format/error.h"
+#include <math.h>
 #include <string.h>
 
 typedef struct {
@@ -110,8 +111,9 @@ scan_unicode_escape(Scan *scan)
     if ((high & 0xfc00) == 0xd800 && take(scan, '\\') && take(scan, 'u') &&
         scan_code_unit(scan, &low) && (low & 0xfc00) == 0xdc00)
         return true;
-    return scan->error == NULL ? fail(scan, "\\u%04x without the other half of its pair", high)
-                               : false;
+    return scan->error == NULL
+               ? fail(scan, "half of a pair of code units, \\u%04x, stands alone", high)
+               : false;
 }
 
 static bool
@@ -131,8 +133,10 @@ scan_string(Scan *scan)
     if (!take(scan, '"'))
         return fail_expected(scan, "a string");
     while (!take(scan, '"')) {
-        if (scan->at == scan->end || (unsigned char)*scan->at < 0x20)
-            return fail_expected(scan, "'\"' or a character without control characters");
+        if (scan->at == scan->end)
+            return fail_expected(scan, "'\"'");
+        if ((unsigned char)*scan->at < 0x20)
+            return fail_expected(scan, "a character above U+001F");
         if (take(scan, '\\')) {
             if (!scan_escape(scan))
                 return false;
@@ -143,22 +147,40 @@ scan_string(Scan *scan)
     return true;
 }
 
+/* json-glib wraps whole numbers round at 64 bits and makes infinities of others; both would be taken
+ * for what the sender meant. */
+static bool
+check_magnitude(Scan *scan, const char *start, bool is_whole)
+{
+    g_autofree char *text = g_strndup(start, (size_t)(scan->at - start));
+    if (is_whole ? g_ascii_string_to_signed(text, 10, G_MININT64, G_MAXINT64, NULL, NULL)
+                 : isfinite(g_ascii_strtod(text, NULL)))
+        return true;
+    scan->at = start;
+    return fail(scan, "the number is too large");
+}
+
 static bool
 scan_number(Scan *scan)
 {
+    const char *start = scan->at;
+    bool is_whole = true;
     take(scan, '-');
     if (!take(scan, '0') && skip_digits(scan) == 0)
         return fail_expected(scan, "a digit");
-    if (take(scan, '.') && skip_digits(scan) == 0)
-        return fail_expected(scan, "a digit");
-    if (peek(scan) == 'e' || peek(scan) == 'E') {
-        scan->at++;
+    if (take(scan, '.')) {
+        is_whole = false;
+        if (skip_digits(scan) == 0)
+            return fail_expected(scan, "a digit");
+    }
+    if (take(scan, 'e') || take(scan, 'E')) {
+        is_whole = false;
         if (!take(scan, '+'))
             take(scan, '-');
         if (skip_digits(scan) == 0)
             return fail_expected(scan, "a digit");
     }
-    return true;
+    return check_magnitude(scan, start, is_whole);
 }
 
 static bool

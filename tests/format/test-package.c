@@ -69,13 +69,13 @@ test_round_trip(void)
     g_autoptr(SundogPackage) package = open_good(&fixture);
     g_assert_cmpstr(json_object_get_string_member(sundog_package_get_manifest(package), "name"), ==,
                     "tiny");
-    g_assert_cmpint(sundog_package_get_bytes(package), >, 20 << 20);
+    g_assert_cmpint(sundog_package_get_bytes(package), >, 9 << 20);
     expect_member(package, "text/template", "hello");
     expect_member(package, "text/empty", "");
 
     g_autoptr(GError) error = NULL;
     g_autoptr(GBytes) weights = sundog_package_dup_member(package, "weights/0", &error);
-    g_assert_cmpuint(g_bytes_get_size(weights), ==, 20 << 20);
+    g_assert_cmpuint(g_bytes_get_size(weights), ==, 9 << 20);
     g_assert_cmpuint((uintptr_t)g_bytes_get_data(weights, NULL) % SUNDOG_PACKAGE_ALIGNMENT, ==, 0);
     g_assert_null(sundog_package_dup_member(package, "weights/1", &error));
     g_assert_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID);
@@ -222,7 +222,7 @@ test_changed_member(void)
     g_autofree char *path = g_build_filename(fixture.folder, "weights/0", NULL);
     g_assert_cmpint(truncate(path, 1000), ==, 0);
     expect_open_error(&fixture, SUNDOG_FORMAT_ERROR_TRUNCATED,
-                      "weights/0 has 1000 bytes, expected 20971520");
+                      "weights/0 has 1000 bytes, expected 9437184");
     g_assert_cmpint(g_unlink(path), ==, 0);
     g_assert_cmpint(symlink("../core.json", path), ==, 0);
     expect_open_error(&fixture, SUNDOG_FORMAT_ERROR_IO, "cannot open weights/0");

@@ -1,0 +1,186 @@
+/* JSON from outside: what is taken, what is refused, and where the error text points. */
+
+#include "engine/format/error.h"
+#include "engine/format/json.h"
+
+#include <string.h>
+
+static void
+expect_good(const char *text, const char *printed)
+{
+    g_autoptr(GError) error = NULL;
+    JsonNode *node = sundog_json_parse(text, strlen(text), &error);
+    g_assert_no_error(error);
+    g_assert_nonnull(node);
+    g_autofree char *line = sundog_json_print(node, false);
+    g_assert_cmpstr(line, ==, printed);
+    json_node_unref(node);
+}
+
+static void
+expect_error_bytes(const char *text, size_t n_bytes, const char *message)
+{
+    g_autoptr(GError) error = NULL;
+    g_assert_null(sundog_json_parse(text, n_bytes, &error));
+    g_assert_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID);
+    g_assert_cmpstr(error->message, ==, message);
+}
+
+static void
+test_good(void)
+{
+    expect_good("{}", "{}");
+    expect_good(" [ ] ", "[]");
+    expect_good("null", "null");
+    expect_good("true", "true");
+    expect_good("\"text\"", "\"text\"");
+    expect_good("-0", "0");
+    expect_good("12", "12");
+    expect_good("-1.5e+3", "-1500.0");
+    expect_good("[1,[2,{\"a\":[]}],{}]", "[1,[2,{\"a\":[]}],{}]");
+    expect_good("{\"a\":1,\"a\":2}", "{\"a\":2}"); /* the last of two wins */
+    expect_good("\t{\r\n\"a\" : false , \"b\":\"\\u00e4\\n\"}\n",
+                "{\"a\":false,\"b\":\"\xc3\xa4\\n\"}");
+    expect_good("\"\\ud83e\\udd8a\"", "\"\xf0\x9f\xa6\x8a\"");
+    expect_good("\"\xf0\x9f\xa6\x8a\"", "\"\xf0\x9f\xa6\x8a\"");
+    expect_good("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\\"\\\\/\\b\\f\\n\\r\\t\"");
+}
+
+static void
+test_bad(void)
+{
+    static const struct {
+        const char *text;
+        const char *message;
+    } cases[] = {
+        {"", "JSON, line 1, column 1: a value expected, the text ends"},
+        {"  ", "JSON, line 1, column 3: a value expected, the text ends"},
+        {"{", "JSON, line 1, column 2: a string expected, the text ends"},
+        {"[1,]", "JSON, line 1, column 4: a value expected, ']' found"},
+        {"{\"a\":1,}", "JSON, line 1, column 8: a string expected, '}' found"},
+        {"{\n  \"a\": 1,\n}", "JSON, line 3, column 1: a string expected, '}' found"},
+        {"[1 2]", "JSON, line 1, column 4: ',' or ']' expected, '2' found"},
+        {"{\"a\" 1}", "JSON, line 1, column 6: ':' expected, '1' found"},
+        {"{\"a\":1]", "JSON, line 1, column 7: ',' or '}' expected, ']' found"},
+        {"[1}", "JSON, line 1, column 3: ',' or ']' expected, '}' found"},
+        {"// c\n1", "JSON, line 1, column 1: a value expected, '/' found"},
+        {"[1 /* c */]", "JSON, line 1, column 4: ',' or ']' expected, '/' found"},
+        {"{a:1}", "JSON, line 1, column 2: a string expected, 'a' found"},
+        {"{'a':1}", "JSON, line 1, column 2: a string expected, ''' found"},
+        {"1 2", "JSON, line 1, column 3: the end of the text expected, '2' found"},
+        {"01", "JSON, line 1, column 2: the end of the text expected, '1' found"},
+        {"-", "JSON, line 1, column 2: a digit expected, the text ends"},
+        {"1.", "JSON, line 1, column 3: a digit expected, the text ends"},
+        {"1e", "JSON, line 1, column 3: a digit expected, the text ends"},
+        {".5", "JSON, line 1, column 1: a value expected, '.' found"},
+        {"+1", "JSON, line 1, column 1: a value expected, '+' found"},
+        {"0x10", "JSON, line 1, column 2: the end of the text expected, 'x' found"},
+        {"NaN", "JSON, line 1, column 1: a value expected, 'N' found"},
+        {"nul", "JSON, line 1, column 1: a value expected, 'n' found"},
+        {"nulls", "JSON, line 1, column 5: the end of the text expected, 's' found"},
+        {"\"a", "JSON, line 1, column 3: '\"' expected, the text ends"},
+        {"\"a\nb\"", "JSON, line 1, column 3: a character above U+001F expected, U+000A found"},
+        {"\"\\x\"", "JSON, line 1, column 3: an escape of JSON expected, 'x' found"},
+        {"\"\\u12g4\"", "JSON, line 1, column 6: a hexadecimal digit expected, 'g' found"},
+        {"\"\\u0000\"", "JSON, line 1, column 8: the character U+0000 is not taken"},
+        {"\"\\ud800\"",
+         "JSON, line 1, column 8: half of a pair of code units, \\ud800, stands alone"},
+        {"\"\\udc00\\ud800\"",
+         "JSON, line 1, column 8: half of a pair of code units, \\udc00, stands alone"},
+        {"[\"\xc3\xa4\xe2\x82\xac\", x]", "JSON, line 1, column 8: a value expected, 'x' found"},
+        {"\xef\xbb\xbf{}", "JSON, line 1, column 1: a value expected, U+FEFF found"},
+        {"[1,\n\xff]", "JSON, line 2, column 1: the byte 0xff is not UTF-8"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
+        expect_error_bytes(cases[i].text, strlen(cases[i].text), cases[i].message);
+    expect_error_bytes("[1,\0002]", 6,
+                       "JSON, line 1, column 4: a NUL byte, which JSON does not have");
+    expect_error_bytes("1\0", 2, "JSON, line 1, column 2: a NUL byte, which JSON does not have");
+    expect_error_bytes(NULL, 0, "JSON, line 1, column 1: a value expected, the text ends");
+}
+
+static void
+test_not_terminated(void)
+{
+    /* Only n_bytes are looked at. */
+    JsonNode *node = sundog_json_parse("[1]garbage", 3, NULL);
+    g_assert_nonnull(node);
+    json_node_unref(node);
+}
+
+static void
+test_depth(void)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (int i = 0; i < SUNDOG_JSON_MAX_DEPTH; i++)
+        g_string_append(text, i % 2 ? "[" : "{\"a\":");
+    for (int i = SUNDOG_JSON_MAX_DEPTH; i-- > 0;)
+        g_string_append(text, i % 2 ? "]" : "}");
+    /* The innermost array is empty, and one more level is one too many. */
+    JsonNode *node = sundog_json_parse(text->str, text->len, NULL);
+    g_assert_nonnull(node);
+    json_node_unref(node);
+    g_string_insert(text, 0, "[");
+    g_string_append(text, "]");
+    g_autoptr(GError) error = NULL;
+    g_assert_null(sundog_json_parse(text->str, text->len, &error));
+    g_assert_nonnull(strstr(error->message, "nested deeper than 64 levels"));
+
+    g_autofree char *deep = g_strnfill(10000, '[');
+    g_assert_null(sundog_json_parse(deep, 10000, NULL));
+}
+
+static void
+test_numbers(void)
+{
+    static const struct {
+        const char *text;
+        double value;
+    } cases[] = {
+        {"9223372036854775807", 9223372036854775807.0},
+        {"-9223372036854775808", -9223372036854775808.0},
+        {"9223372036854775808.0", 9223372036854775808.0},
+        {"1e308", 1e308},
+        {"1E-400", 0},
+        {"0.1", 0.1},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        JsonNode *node = sundog_json_parse(cases[i].text, strlen(cases[i].text), NULL);
+        g_assert_nonnull(node);
+        g_assert_cmpfloat(json_node_get_double(node), ==, cases[i].value);
+        json_node_unref(node);
+    }
+}
+
+static void
+test_large_numbers(void)
+{
+    /* json-glib would wrap the first ones round, and make an infinity of the last. */
+    static const char *const numbers[] = {
+        "9223372036854775808",
+        "-9223372036854775809",
+        "18446744073709551615",
+        "123456789012345678901234567890",
+        "1e309",
+        "-1e400",
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++) {
+        g_autofree char *text = g_strdup_printf("[%s]", numbers[i]);
+        g_autoptr(GError) error = NULL;
+        g_assert_null(sundog_json_parse(text, strlen(text), &error));
+        g_assert_nonnull(strstr(error->message, "line 1, column 2: the number is too large"));
+    }
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/json/good", test_good);
+    g_test_add_func("/json/bad", test_bad);
+    g_test_add_func("/json/not-terminated", test_not_terminated);
+    g_test_add_func("/json/depth", test_depth);
+    g_test_add_func("/json/numbers", test_numbers);
+    g_test_add_func("/json/large-numbers", test_large_numbers);
+    return g_test_run();
+}
