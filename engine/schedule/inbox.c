@@ -1,0 +1,150 @@
+/* A list under a short lock. */
+
+#include "engine/schedule/inbox.h"
+#include <errno.h>
+#include <poll.h>
+#include <unistd.h>
+
+struct SundogInbox {
+    GMutex lock;
+    GCond came;  /* something for the loop */
+    GCond taken; /* room for the reader */
+    GArray *items;
+    size_t n_bytes;
+    SundogInboxState state;
+};
+
+static void
+clear_item(gpointer data)
+{
+    SundogInboxItem *item = data;
+    g_clear_pointer(&item->payload, g_variant_unref);
+}
+
+GArray *
+sundog_inbox_items_new(void)
+{
+    GArray *items = g_array_new(FALSE, FALSE, sizeof(SundogInboxItem));
+    g_array_set_clear_func(items, clear_item);
+    return items;
+}
+
+SundogInbox *
+sundog_inbox_new(void)
+{
+    SundogInbox *inbox = g_new0(SundogInbox, 1);
+    g_mutex_init(&inbox->lock);
+    g_cond_init(&inbox->came);
+    g_cond_init(&inbox->taken);
+    inbox->items = sundog_inbox_items_new();
+    return inbox;
+}
+
+void
+sundog_inbox_free(SundogInbox *inbox)
+{
+    if (inbox) {
+        g_array_unref(inbox->items);
+        g_cond_clear(&inbox->came);
+        g_cond_clear(&inbox->taken);
+        g_mutex_clear(&inbox->lock);
+        g_free(inbox);
+    }
+}
+
+static void
+set_state(SundogInbox *inbox, SundogInboxState state)
+{
+    g_mutex_lock(&inbox->lock);
+    inbox->state = MAX(inbox->state, state);
+    g_cond_signal(&inbox->came);
+    g_mutex_unlock(&inbox->lock);
+}
+
+static void
+push(SundogInbox *inbox, uint32_t type, GVariant *payload)
+{
+    SundogInboxItem item = {type, payload, g_get_monotonic_time()};
+    g_mutex_lock(&inbox->lock);
+    while (inbox->n_bytes > SUNDOG_INBOX_MAX_BYTES) {
+        g_cond_wait(&inbox->taken, &inbox->lock);
+    }
+    g_array_append_val(inbox->items, item);
+    inbox->n_bytes += g_variant_get_size(payload);
+    g_cond_signal(&inbox->came);
+    g_mutex_unlock(&inbox->lock);
+}
+
+static bool
+push_frames(SundogInbox *inbox, SundogFrameDecoder *decoder)
+{
+    for (;;) {
+        uint32_t type;
+        GVariant *payload;
+        g_autoptr(GError) error = NULL;
+        if (!sundog_frame_decoder_next(decoder, &type, &payload, &error)) {
+            g_printerr("sundog-engine: the server sent %s\n", error->message);
+            return false;
+        }
+        if (!payload) {
+            return true;
+        }
+        push(inbox, type, payload);
+    }
+}
+
+/* One read; false at the end. */
+static bool
+read_some(SundogInbox *inbox, int fd, SundogFrameDecoder *decoder)
+{
+    char buffer[64 << 10];
+    ssize_t n_read = read(fd, buffer, sizeof buffer);
+    if (n_read > 0) {
+        sundog_frame_decoder_feed(decoder, buffer, (size_t)n_read);
+        return push_frames(inbox, decoder);
+    }
+    return n_read < 0 && (errno == EINTR || errno == EAGAIN);
+}
+
+void
+sundog_inbox_read(SundogInbox *inbox, int fd, int stop_fd)
+{
+    g_autoptr(SundogFrameDecoder) decoder = sundog_frame_decoder_new();
+    struct pollfd ends[] = {{.fd = fd, .events = POLLIN}, {.fd = stop_fd, .events = POLLIN}};
+    for (;;) {
+        if (poll(ends, G_N_ELEMENTS(ends), -1) < 0 && errno != EINTR) {
+            break;
+        }
+        if (ends[1].revents) {
+            ends[1].fd = -1;
+            ends[1].revents = 0;
+            set_state(inbox, SUNDOG_INBOX_DRAINING);
+        }
+        if (ends[0].revents && !read_some(inbox, fd, decoder)) {
+            break;
+        }
+    }
+    set_state(inbox, SUNDOG_INBOX_ENDED);
+}
+
+SundogInboxState
+sundog_inbox_take(SundogInbox *inbox, GArray *items, bool wait)
+{
+    g_array_set_size(items, 0);
+    g_mutex_lock(&inbox->lock);
+    while (wait && inbox->items->len == 0 && inbox->state == SUNDOG_INBOX_OPEN) {
+        g_cond_wait(&inbox->came, &inbox->lock);
+    }
+    SundogInboxState state = inbox->state;
+    if (inbox->items->len > 0) {
+        g_array_append_vals(items, inbox->items->data, inbox->items->len);
+        /* The payloads have moved: emptied without clearing. */
+        g_array_set_clear_func(inbox->items, NULL);
+        g_array_set_size(inbox->items, 0);
+        g_array_set_clear_func(inbox->items, clear_item);
+        inbox->n_bytes = 0;
+        g_cond_signal(&inbox->taken);
+    }
+    g_mutex_unlock(&inbox->lock);
+    return state;
+}

@@ -1,0 +1,94 @@
+/* Memory of the cache. */
+
+#include "engine/schedule/memory-plan.h"
+#include <gio/gio.h>
+#include <string.h>
+
+static bool
+refuse(GError **error, const SundogMemoryNeeds *needs)
+{
+    g_autofree char *fixed = g_format_size(needs->fixed_bytes);
+    g_autofree char *page = g_format_size(needs->page_bytes);
+    g_autofree char *available = g_format_size(needs->available_bytes);
+    g_autofree char *cache = g_format_size(needs->cache_bytes);
+    if (needs->cache_bytes > 0 && needs->cache_bytes < 2 * needs->page_bytes) {
+        g_set_error(error, G_IO_ERROR, G_IO_ERROR_NO_SPACE,
+                    "a cache of %s does not hold two pages of %s: allow it more", cache, page);
+    } else {
+        g_set_error(error, G_IO_ERROR, G_IO_ERROR_NO_SPACE,
+                    "the core needs %s and its cache at least two pages of %s, and %s is free: "
+                    "close other programs or choose a smaller core",
+                    fixed, page, available);
+    }
+    return false;
+}
+
+bool
+sundog_memory_plan_make(SundogMemoryPlan *plan, const SundogMemoryNeeds *needs, GError **error)
+{
+    g_return_val_if_fail(needs->page_bytes > 0 && needs->page_tokens > 0, false);
+    uint64_t n_left = needs->available_bytes > needs->fixed_bytes
+                          ? needs->available_bytes - needs->fixed_bytes
+                          : 0;
+    uint64_t context_pages =
+        ((uint64_t)needs->context_length + needs->page_tokens - 1) / needs->page_tokens;
+    uint64_t n_fit = n_left / needs->page_bytes;
+    uint64_t n_pages;
+    if (needs->cache_bytes > 0) {
+        n_pages = MIN(needs->cache_bytes / needs->page_bytes, n_fit);
+    } else {
+        n_pages = MAX(n_fit / 4, MIN(context_pages + 1, n_fit / 4 * 3));
+    }
+    n_pages = MIN(n_pages, context_pages * needs->max_sequences + 1);
+    n_pages = MIN(n_pages, needs->max_pages);
+    if (n_pages < 2 || n_pages > INT32_MAX) {
+        return refuse(error, needs);
+    }
+    plan->pool_pages = (int64_t)n_pages;
+    plan->context_length =
+        (uint32_t)MIN((n_pages - 1) * needs->page_tokens, (uint64_t)needs->context_length);
+    return true;
+}
+
+/* The number after a key in a file of the kernel's, or the file's own where the key is "". */
+static bool
+read_number(const char *path, const char *key, uint64_t *value)
+{
+    g_autofree char *text = NULL;
+    if (!g_file_get_contents(path, &text, NULL, NULL)) {
+        return false;
+    }
+    const char *at = strstr(text, key);
+    if (!at) {
+        return false;
+    }
+    char *end;
+    const char *start = at + strlen(key);
+    *value = g_ascii_strtoull(start, &end, 10);
+    return end != start;
+}
+
+/* What is left within a control group's limit; UINT64_MAX where there is none. */
+static uint64_t
+get_left_in_group(const char *limit_path, const char *used_path)
+{
+    uint64_t limit, used;
+    if (!read_number(limit_path, "", &limit) || !read_number(used_path, "", &used)) {
+        return UINT64_MAX;
+    }
+    return limit > used ? limit - used : 0;
+}
+
+uint64_t
+sundog_memory_get_available(void)
+{
+    uint64_t n_kib;
+    if (!read_number("/proc/meminfo", "MemAvailable:", &n_kib)) {
+        return 0;
+    }
+    uint64_t n_bytes = n_kib * 1024;
+    n_bytes = MIN(n_bytes,
+                  get_left_in_group("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"));
+    return MIN(n_bytes, get_left_in_group("/sys/fs/cgroup/memory/memory.limit_in_bytes",
+                                          "/sys/fs/cgroup/memory/memory.usage_in_bytes"));
+}

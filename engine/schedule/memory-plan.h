@@ -1,0 +1,33 @@
+#pragma once
+
+/* How large the pool of pages is, and so how long a sequence may be. Numbers in, numbers out. */
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct {
+    uint64_t available_bytes; /* what the system can give now */
+    uint64_t fixed_bytes;     /* weights and arena */
+    uint64_t page_bytes;      /* of all layers */
+    uint32_t page_tokens;
+    uint32_t context_length; /* wanted */
+    uint32_t max_sequences;
+    uint64_t max_pages;   /* that the core's programs allow */
+    uint64_t cache_bytes; /* asked for by the person; 0: a quarter of what is left */
+} SundogMemoryNeeds;
+
+typedef struct {
+    int64_t pool_pages;      /* the null page included */
+    uint32_t context_length; /* that fits */
+} SundogMemoryPlan;
+
+/* Never more pages than max_sequences whole contexts need, and one whole context where that takes at
+ * most three quarters of what is left. False (G_IO_ERROR_NO_SPACE, with what to do about it) where not
+ * even one page fits. */
+bool sundog_memory_plan_make(SundogMemoryPlan *plan, const SundogMemoryNeeds *needs,
+                             GError **error);
+
+/* What this process may still take without pushing others out: MemAvailable, within the control
+ * group's limit. 0 where the system does not say. */
+uint64_t sundog_memory_get_available(void);

@@ -1,0 +1,143 @@
+/* Between the scheduler's table of functions and a replay. */
+
+#include "engine/schedule/replay-runner.h"
+#include "engine/core/step.h"
+
+struct SundogReplayRunner {
+    SundogStepRunner table;
+    SundogReplay *replay;
+};
+
+static SundogShape
+shape_of(const SundogReplayRunner *runner, const SundogStepSize *size)
+{
+    SundogShape shape = *sundog_replay_get_bounds(runner->replay);
+    shape.values[SUNDOG_VARIABLE_TOKENS] = size->n_tokens;
+    shape.values[SUNDOG_VARIABLE_SEQUENCES] = size->n_sequences;
+    shape.values[SUNDOG_VARIABLE_LOGIT_ROWS] = size->n_logit_rows;
+    shape.values[SUNDOG_VARIABLE_SEQUENCE_PAGES] = size->sequence_pages;
+    shape.values[SUNDOG_VARIABLE_HISTORY] = size->history;
+    return shape;
+}
+
+static bool
+forward(void *data, const SundogStepSize *size, GError **error)
+{
+    SundogReplayRunner *runner = data;
+    SundogShape shape = shape_of(runner, size);
+    return sundog_replay_run(runner->replay, SUNDOG_PROGRAM_FORWARD, &shape, error);
+}
+
+static bool
+sample(void *data, const SundogStepSize *size, GError **error)
+{
+    SundogReplayRunner *runner = data;
+    SundogShape shape = shape_of(runner, size);
+    return sundog_replay_run(runner->replay, SUNDOG_PROGRAM_SAMPLE, &shape, error);
+}
+
+static void
+copy_page(int32_t from, int32_t to, void *data)
+{
+    SundogReplayRunner *runner = data;
+    sundog_replay_copy_page(runner->replay, from, to);
+}
+
+/* The name of the first buffer that is missing, or NULL. */
+static const char *
+find_buffers(SundogReplayRunner *runner)
+{
+    SundogStepRunner *table = &runner->table;
+    const struct {
+        const char *name;
+        void *field;
+    } buffers[] = {
+        {"tokens", &table->tokens},
+        {"positions", &table->positions},
+        {"token_sequence", &table->token_sequence},
+        {"first_row", &table->first_row},
+        {"start_position", &table->start_position},
+        {"page_table", &table->page_table},
+        {"logit_rows", &table->logit_rows},
+        {"sampling", &table->sampling},
+        {"history", &table->history},
+        {"token", &table->token},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(buffers); i++) {
+        void *buffer = sundog_replay_get_buffer(runner->replay, buffers[i].name);
+        if (!buffer) {
+            return buffers[i].name;
+        }
+        *(void **)buffers[i].field = buffer;
+    }
+    return NULL;
+}
+
+static SundogStepSize
+get_max(const SundogShape *bounds)
+{
+    int64_t n_tokens = bounds->values[SUNDOG_VARIABLE_TOKENS];
+    int64_t n_sequences =
+        MIN(bounds->values[SUNDOG_VARIABLE_SEQUENCES], bounds->values[SUNDOG_VARIABLE_LOGIT_ROWS]);
+    n_sequences = MIN(n_sequences, n_tokens); /* each has a row at least */
+    return (SundogStepSize){
+        .n_tokens = (uint32_t)n_tokens,
+        .n_sequences = (uint32_t)n_sequences,
+        .n_logit_rows = (uint32_t)n_sequences,
+        .sequence_pages = (uint32_t)bounds->values[SUNDOG_VARIABLE_SEQUENCE_PAGES],
+        .history = (uint32_t)bounds->values[SUNDOG_VARIABLE_HISTORY],
+    };
+}
+
+SundogReplayRunner *
+sundog_replay_runner_new(SundogReplay *replay, const SundogCore *core, GError **error)
+{
+    g_autoptr(SundogReplayRunner) runner = g_new0(SundogReplayRunner, 1);
+    const SundogShape *bounds = sundog_replay_get_bounds(replay);
+    runner->replay = replay;
+    runner->table = (SundogStepRunner){
+        .max = get_max(bounds),
+        .n_vocabulary = sundog_core_get_info(core)->n_vocabulary,
+        .page_tokens = sundog_core_get_cache(core)->page_tokens,
+        .pool_pages = (int32_t)bounds->values[SUNDOG_VARIABLE_POOL_PAGES],
+        .forward = forward,
+        .sample = sample,
+        .copy_page = copy_page,
+        .data = runner,
+    };
+    const char *missing = find_buffers(runner);
+    if (missing) {
+        g_set_error(error, SUNDOG_REPLAY_ERROR, SUNDOG_REPLAY_ERROR_PROGRAM,
+                    "the core's programs have no buffer \"%s\": prepare it again", missing);
+        return NULL;
+    }
+    return g_steal_pointer(&runner);
+}
+
+void
+sundog_replay_runner_free(SundogReplayRunner *runner)
+{
+    g_free(runner);
+}
+
+const SundogStepRunner *
+sundog_replay_runner_get(const SundogReplayRunner *runner)
+{
+    return &runner->table;
+}
+
+bool
+sundog_replay_runner_warm(SundogReplayRunner *runner, GError **error)
+{
+    SundogStepRunner *table = &runner->table;
+    SundogStepSize size = {
+        .n_tokens = 1, .n_sequences = 1, .n_logit_rows = 1, .sequence_pages = 1, .history = 1};
+    table->tokens[0] = table->positions[0] = table->token_sequence[0] = 0;
+    table->first_row[0] = table->start_position[0] = table->logit_rows[0] = 0;
+    table->first_row[1] = 1;
+    table->page_table[0] =
+        1; /* the first that can be leased: what is in it is written before read */
+    table->history[0] = -1;
+    table->sampling[0] = (SundogSampling){.top_p = 1, .repetition_penalty = 1};
+    return forward(runner, &size, error) && sample(runner, &size, error);
+}

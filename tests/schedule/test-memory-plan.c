@@ -1,0 +1,84 @@
+/* Plans of memory: what fits, what is said where nothing does. */
+
+#include "engine/schedule/memory-plan.h"
+#include <gio/gio.h>
+
+#define MIB (UINT64_C(1) << 20)
+
+static const SundogMemoryNeeds plain = {.available_bytes = 8000 * MIB,
+                                        .fixed_bytes = 400 * MIB,
+                                        .page_bytes = 1 * MIB,
+                                        .page_tokens = 64,
+                                        .context_length = 8192,
+                                        .max_sequences = 16,
+                                        .max_pages = 100000};
+
+static void
+expect(SundogMemoryNeeds needs, int64_t pool_pages, uint32_t context_length)
+{
+    SundogMemoryPlan plan;
+    g_autoptr(GError) error = NULL;
+    g_assert_true(sundog_memory_plan_make(&plan, &needs, &error));
+    g_assert_cmpint(plan.pool_pages, ==, pool_pages);
+    g_assert_cmpuint(plan.context_length, ==, context_length);
+}
+
+static void
+test_fits(void)
+{
+    SundogMemoryNeeds needs = plain;
+    expect(needs, 1900, 8192); /* a quarter of what is left */
+    needs.available_bytes = 100000 * MIB;
+    expect(needs, 128 * 16 + 1, 8192); /* no more than all can use */
+    needs.max_pages = 700;
+    expect(needs, 700, 8192);
+    needs = plain;
+    needs.available_bytes = 700 * MIB;
+    expect(needs, 129, 8192); /* one whole context, though it is more than a quarter */
+    needs.available_bytes = 500 * MIB;
+    expect(needs, 75, 74 * 64); /* three quarters: a shorter context */
+    needs = plain;
+    needs.cache_bytes = 10 * MIB;
+    expect(needs, 10, 9 * 64);
+    needs.cache_bytes = UINT64_MAX; /* asked for more than there is */
+    expect(needs, 128 * 16 + 1, 8192);
+}
+
+static void
+expect_refused(SundogMemoryNeeds needs, const char *text)
+{
+    SundogMemoryPlan plan;
+    g_autoptr(GError) error = NULL;
+    g_assert_false(sundog_memory_plan_make(&plan, &needs, &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_NO_SPACE);
+    g_assert_nonnull(g_strstr_len(error->message, -1, text));
+}
+
+static void
+test_refused(void)
+{
+    SundogMemoryNeeds needs = plain;
+    needs.available_bytes = 300 * MIB;
+    expect_refused(needs, "close other programs");
+    needs.available_bytes = 401 * MIB;
+    expect_refused(needs, "close other programs");
+    needs = plain;
+    needs.cache_bytes = 1;
+    expect_refused(needs, "allow it more");
+}
+
+static void
+test_this_machine(void)
+{
+    g_assert_cmpuint(sundog_memory_get_available(), >, 16 * MIB);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/memory-plan/fits", test_fits);
+    g_test_add_func("/memory-plan/refused", test_refused);
+    g_test_add_func("/memory-plan/this-machine", test_this_machine);
+    return g_test_run();
+}
