@@ -49,7 +49,8 @@ typedef struct {
     bool add_bos;
     bool add_eos;
     bool add_space_prefix;
-    bool ignore_merges;    /* A whole word that is a token is taken without merging. */
+    bool ignore_merges;    /* A whole word that is a token is taken without merging; where the
+                            * pre-tokenizer's name implies that, it need not be said here. */
     GStringChunk *strings; /* Owns the texts of all tokens and merges. */
 } SundogVocabulary;
 

@@ -22,7 +22,7 @@ static const char *const end_spellings[] = {
     "<EOT>",
 };
 
-/* Llama 3 takes a word that is a token whole, and its files began to tell about BOS only later. */
+/* Llama 3's files began to tell about BOS only later. */
 static const char *const llama3_names[] = {"llama-bpe", "llama3", "llama-v3"};
 
 static bool
@@ -201,7 +201,6 @@ static void
 read_flags(SundogVocabulary *vocabulary, const SundogGguf *gguf)
 {
     bool is_llama3 = is_in(llama3_names, G_N_ELEMENTS(llama3_names), vocabulary->pre_tokenizer);
-    vocabulary->ignore_merges = is_llama3;
     vocabulary->add_bos = is_llama3;
     sundog_gguf_get_bool(gguf, PREFIX "add_bos_token", &vocabulary->add_bos);
     sundog_gguf_get_bool(gguf, PREFIX "add_eos_token", &vocabulary->add_eos);
