@@ -230,7 +230,8 @@ test_round_trip(void)
     }
 }
 
-/* Half a second a megabyte is twenty times what was measured; quadratic time would take hours. */
+/* A megabyte takes some 30 ms; the limit is for sanitizers on a busy machine, and quadratic time would
+ * take hours. */
 static void
 test_long_words_are_fast(void)
 {

@@ -70,7 +70,7 @@ add_merge(GPtrArray *merges, GArray *tokens, GStringChunk *strings, const char *
 SundogVocabulary *
 test_new_vocabulary(const char *pre_tokenizer)
 {
-    /* 北 is E5 8C 97: å, and U+010C + 0x22 and more in letters. */
+    /* 北 is E5 8C 97, which is spelled å, Į and Ĺ; a space is Ġ. */
     static const char *const merges[] = {
         "h e",
         "l l",
