@@ -3,12 +3,14 @@
 #include "engine/schedule/inbox.h"
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <unistd.h>
 
 struct SundogInbox {
-    GMutex lock;
-    GCond came;  /* something for the loop */
-    GCond taken; /* room for the reader */
+    /* Not GLib's, whose futexes the thread sanitizer cannot see. */
+    pthread_mutex_t lock;
+    pthread_cond_t came;  /* something for the loop */
+    pthread_cond_t taken; /* room for the reader */
     GArray *items;
     size_t n_bytes;
     SundogInboxState state;
@@ -33,9 +35,9 @@ SundogInbox *
 sundog_inbox_new(void)
 {
     SundogInbox *inbox = g_new0(SundogInbox, 1);
-    g_mutex_init(&inbox->lock);
-    g_cond_init(&inbox->came);
-    g_cond_init(&inbox->taken);
+    pthread_mutex_init(&inbox->lock, NULL);
+    pthread_cond_init(&inbox->came, NULL);
+    pthread_cond_init(&inbox->taken, NULL);
     inbox->items = sundog_inbox_items_new();
     return inbox;
 }
@@ -45,9 +47,9 @@ sundog_inbox_free(SundogInbox *inbox)
 {
     if (inbox) {
         g_array_unref(inbox->items);
-        g_cond_clear(&inbox->came);
-        g_cond_clear(&inbox->taken);
-        g_mutex_clear(&inbox->lock);
+        pthread_cond_destroy(&inbox->came);
+        pthread_cond_destroy(&inbox->taken);
+        pthread_mutex_destroy(&inbox->lock);
         g_free(inbox);
     }
 }
@@ -55,24 +57,24 @@ sundog_inbox_free(SundogInbox *inbox)
 static void
 set_state(SundogInbox *inbox, SundogInboxState state)
 {
-    g_mutex_lock(&inbox->lock);
+    pthread_mutex_lock(&inbox->lock);
     inbox->state = MAX(inbox->state, state);
-    g_cond_signal(&inbox->came);
-    g_mutex_unlock(&inbox->lock);
+    pthread_cond_signal(&inbox->came);
+    pthread_mutex_unlock(&inbox->lock);
 }
 
 static void
 push(SundogInbox *inbox, uint32_t type, GVariant *payload)
 {
     SundogInboxItem item = {type, payload, g_get_monotonic_time()};
-    g_mutex_lock(&inbox->lock);
+    pthread_mutex_lock(&inbox->lock);
     while (inbox->n_bytes > SUNDOG_INBOX_MAX_BYTES) {
-        g_cond_wait(&inbox->taken, &inbox->lock);
+        pthread_cond_wait(&inbox->taken, &inbox->lock);
     }
     g_array_append_val(inbox->items, item);
     inbox->n_bytes += g_variant_get_size(payload);
-    g_cond_signal(&inbox->came);
-    g_mutex_unlock(&inbox->lock);
+    pthread_cond_signal(&inbox->came);
+    pthread_mutex_unlock(&inbox->lock);
 }
 
 static bool
@@ -131,9 +133,9 @@ SundogInboxState
 sundog_inbox_take(SundogInbox *inbox, GArray *items, bool wait)
 {
     g_array_set_size(items, 0);
-    g_mutex_lock(&inbox->lock);
+    pthread_mutex_lock(&inbox->lock);
     while (wait && inbox->items->len == 0 && inbox->state == SUNDOG_INBOX_OPEN) {
-        g_cond_wait(&inbox->came, &inbox->lock);
+        pthread_cond_wait(&inbox->came, &inbox->lock);
     }
     SundogInboxState state = inbox->state;
     if (inbox->items->len > 0) {
@@ -143,8 +145,8 @@ sundog_inbox_take(SundogInbox *inbox, GArray *items, bool wait)
         g_array_set_size(inbox->items, 0);
         g_array_set_clear_func(inbox->items, clear_item);
         inbox->n_bytes = 0;
-        g_cond_signal(&inbox->taken);
+        pthread_cond_signal(&inbox->taken);
     }
-    g_mutex_unlock(&inbox->lock);
+    pthread_mutex_unlock(&inbox->lock);
     return state;
 }
