@@ -187,6 +187,7 @@ test_bad_key_files(void)
     init(&fixture);
     sundog_keyring_free(open_good(&fixture));
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
+        g_assert_cmpint(g_unlink(fixture.key), ==, 0);
         g_assert_true(g_file_set_contents_full(fixture.key, texts[i], -1, G_FILE_SET_CONTENTS_NONE,
                                                0600, NULL));
         expect_error(&fixture, SUNDOG_FORMAT_ERROR_INVALID, "installation.key is not 64");
