@@ -288,9 +288,3 @@ sundog_json_parse(const char *text, size_t n_bytes, GError **error)
     }
     return json_parser_steal_root(parser);
 }
-
-char *
-sundog_json_print(JsonNode *node, bool pretty)
-{
-    return json_to_string(node, pretty);
-}

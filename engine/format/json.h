@@ -9,9 +9,13 @@
 
 #define SUNDOG_JSON_MAX_DEPTH 64
 
-/* Parses text (need not end in NUL). The error text gives line and column, both from 1. The root may
- * be any value. Ownership of the node goes to the caller (json_node_unref). */
+/* Parses text (need not end in NUL) as RFC 8259 has it; of two equal keys the last counts. Beyond the
+ * RFC, numbers that fit neither 64 bits nor a double and the character U+0000 are refused. The error
+ * text gives line and column, both from 1. The root may be any value. Ownership of the node goes to
+ * the caller (json_node_unref). */
 JsonNode *sundog_json_parse(const char *text, size_t n_bytes, GError **error);
 
-/* Prints a node in one line, or indented where pretty; owned by the caller. */
+/* Prints a node in one line, or indented where pretty; owned by the caller. Members keep their order;
+ * numbers read back as they are, and what JSON cannot say (NaN, infinities) becomes null. Use this
+ * rather than json_to_string(), which writes 1e+20 as no parser takes it. */
 char *sundog_json_print(JsonNode *node, bool pretty);

@@ -3,6 +3,7 @@
 #include "engine/format/error.h"
 #include "engine/format/json.h"
 
+#include <math.h>
 #include <string.h>
 
 static void
@@ -172,6 +173,43 @@ test_large_numbers(void)
     }
 }
 
+static void
+test_printed_numbers(void)
+{
+    static const struct {
+        double value;
+        const char *text;
+    } cases[] = {
+        {0.1, "0.1"},  {1e20, "1e+20"},     {-1e-7, "-1e-07"},
+        {3, "3.0"},    {0, "0.0"},          {1.0 / 3, "0.3333333333333333"},
+        {NAN, "null"}, {-INFINITY, "null"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(JsonNode) node = json_node_init_double(json_node_alloc(), cases[i].value);
+        g_autofree char *text = sundog_json_print(node, false);
+        g_assert_cmpstr(text, ==, cases[i].text);
+    }
+}
+
+static void
+test_pretty(void)
+{
+    static const char text[] = "{\"b\":[1,{}],\"a\":{\"c\":[]}}";
+    g_autoptr(JsonNode) node = sundog_json_parse(text, strlen(text), NULL);
+    g_autofree char *pretty = sundog_json_print(node, true);
+    g_assert_cmpstr(pretty, ==,
+                    "{\n  \"b\": [\n    1,\n    {}\n  ],\n  \"a\": {\n    \"c\": []\n  }\n}");
+}
+
+static void
+test_printed_strings(void)
+{
+    g_autoptr(JsonNode) node =
+        json_node_init_string(json_node_alloc(), "\"\\/\b\f\n\r\t\x01\x1f\x7f\xc3\xa4\xff");
+    g_autofree char *text = sundog_json_print(node, false);
+    g_assert_cmpstr(text, ==, "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\xc3\xa4\xef\xbf\xbd\"");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -182,5 +220,8 @@ main(int argc, char **argv)
     g_test_add_func("/json/depth", test_depth);
     g_test_add_func("/json/numbers", test_numbers);
     g_test_add_func("/json/large-numbers", test_large_numbers);
+    g_test_add_func("/json/printed-numbers", test_printed_numbers);
+    g_test_add_func("/json/printed-strings", test_printed_strings);
+    g_test_add_func("/json/pretty", test_pretty);
     return g_test_run();
 }
