@@ -22,5 +22,5 @@
 
 #include "kernels/contract/types.h"
 
-/* Bytes of workspace a unit needs for a matrix of n_columns: 32 rows of unpacked weights. */
+/* Bytes of workspace a unit needs for a matrix of n_columns: 64 rows of unpacked weights. */
 size_t sundog_linear_workspace_bytes(int64_t n_columns);

@@ -20,8 +20,8 @@ sundog_attention_workspace_bytes(int64_t head_dim)
 size_t
 sundog_linear_workspace_bytes(int64_t n_columns)
 {
-    /* 32 rows as float32 are more than as bytes with their scales and minima. */
-    return (size_t)(n_columns + 31) / 32 * 32 * 32 * sizeof(float);
+    /* Two tiles of 32 rows as float32, more than as bytes with their scales and minima. */
+    return (size_t)(n_columns + 31) / 32 * 32 * 64 * sizeof(float);
 }
 
 size_t

@@ -1,0 +1,415 @@
+/*
+ * linear, linear_qkv and linear_gated for the sets with vector registers. The work is cut into units of
+ * 32 columns of the result; a thread takes a unit's rows out of their panels once and meets them with
+ * every tile of 6 tokens. A unit of linear_gated is 32 rows of the gate and 32 of the other matrix, in
+ * two tiles of 16 and 16, so that the activation and the quantization of its 32 columns need no other
+ * thread.
+ *
+ * Where a call has few units for its threads, the tokens are cut as well.
+ */
+
+#include "kernels/host/linear-tiles.h"
+
+#include "kernels/contract/layout.h"
+#include "kernels/contract/linear.h"
+#include "kernels/contract/silu-mul.h"
+#include "kernels/host/half.h"
+#include "kernels/host/quantize.h"
+#include "kernels/host/simd.h"
+
+#define ROWS SUNDOG_PANEL_ROWS
+#define UNIT SUNDOG_UNIT_ROWS
+#define TOKENS SUNDOG_TILE_TOKENS
+#define MAX_PARTS 3
+/* Pieces of work a thread, below which tokens are cut: a piece more or less is then an eighth. */
+#define PIECES_A_THREAD 8
+#define FEWEST_TILES_A_PIECE 4
+
+/* One weight of a call and where its columns go. */
+typedef struct {
+    const SundogArgument *weight;
+    const SundogArgument *gate; /* of linear_gated, else NULL */
+    const float *bias;
+    int64_t column;
+    int64_t n_units;
+} Part;
+
+typedef struct {
+    const SundogArgument *a;
+    const SundogArgument *y;
+    const float *residual;
+    int64_t n_columns;
+    int64_t n_tokens;
+    SundogTileLayout tile; /* of a, where it is a8 */
+    SundogTileLayout out;  /* of y, where it is a8 */
+    Part parts[MAX_PARTS];
+    int n_parts;
+    SundogUnpacked unpacked[2];
+} Job;
+
+/* A result of one tile: products of up to two tiles of 32 rows. */
+typedef float Products[2][TOKENS * UNIT];
+
+static void
+add_part(Job *job, const SundogArgument *weight, const SundogArgument *gate, const float *bias)
+{
+    int64_t column = 0;
+    if (job->n_parts > 0) {
+        const Part *before = &job->parts[job->n_parts - 1];
+        column = before->column + before->weight->shape[0];
+    }
+    job->parts[job->n_parts++] = (Part){.weight = weight,
+                                        .gate = gate,
+                                        .bias = bias,
+                                        .column = column,
+                                        .n_units = sundog_ceil_div(weight->shape[0], UNIT)};
+}
+
+static Job
+job_from_call(const SundogCall *call, const SundogArgument *y, const SundogArgument *workspace)
+{
+    const SundogArgument *a = &call->arguments[0];
+    int64_t k = a->shape[1];
+    Job job = {.a = a, .y = y, .n_columns = k, .n_tokens = sundog_linear_n_tokens(a, y)};
+    size_t n_bytes = sundog_linear_workspace_bytes(k);
+    uint8_t *own = (uint8_t *)workspace->data + call->thread * n_bytes;
+    if (a->dtype == SUNDOG_DTYPE_A8)
+        job.tile = sundog_tile_layout(k);
+    if (y->dtype == SUNDOG_DTYPE_A8)
+        job.out = sundog_tile_layout(y->shape[1]);
+    for (int i = 0; i < 2; i++) {
+        SundogUnpacked *unpacked = &job.unpacked[i];
+        uint8_t *half = own + (size_t)i * (n_bytes / 2);
+        unpacked->n_columns = k;
+        unpacked->values = (float *)half;
+        unpacked->bytes = half;
+        unpacked->scales = (float *)(half + k * UNIT);
+        unpacked->minima = unpacked->scales + k / SUNDOG_ACTIVATION_BLOCK * UNIT;
+    }
+    return job;
+}
+
+/* A panel of a weight, or NULL past its end. */
+static const uint8_t *
+find_panel(const Job *job, const SundogArgument *weight, int64_t panel)
+{
+    if (panel * ROWS >= weight->shape[0])
+        return NULL;
+    return (const uint8_t *)weight->data +
+           (size_t)panel * sundog_layout_panel_bytes(weight->layout, job->n_columns);
+}
+
+/* The two panels of tile `i` of a unit. */
+static void
+find_panels(const Job *job, const Part *part, int64_t unit, int i, const uint8_t *panels[2])
+{
+    if (part->gate == NULL) {
+        panels[0] = find_panel(job, part->weight, 2 * unit);
+        panels[1] = find_panel(job, part->weight, 2 * unit + 1);
+    } else {
+        panels[0] = find_panel(job, part->gate, 2 * unit + i);
+        panels[1] = find_panel(job, part->weight, 2 * unit + i);
+    }
+}
+
+static SundogTile
+find_tile(const Job *job, int64_t index)
+{
+    const uint8_t *tile = (const uint8_t *)job->a->data + (size_t)index * job->tile.n_bytes;
+    return (SundogTile){.bytes = (const int8_t *)tile,
+                        .scales = (const float *)(tile + job->tile.scales),
+                        .sums = (const float *)(tile + job->tile.sums),
+                        .isums = (const int32_t *)(tile + job->tile.isums)};
+}
+
+/* Float values of one panel: [K][32], this panel's 16 rows from `half` on. */
+
+static void
+dequantize_floats(const SundogUnpacked *to, int half, const uint8_t *panel)
+{
+    for (int64_t k = 0; k < to->n_columns; k++) {
+        float *values = to->values + k * UNIT + ROWS * half;
+        if (to->layout == SUNDOG_LAYOUT_PANEL16_F32)
+            memcpy(values, panel + k * ROWS * 4, ROWS * 4);
+        else if (to->layout == SUNDOG_LAYOUT_PANEL16_F16)
+            sundog_load_halves(values, (const uint16_t *)panel + k * ROWS, ROWS);
+        else
+            for (int r = 0; r < ROWS; r++)
+                values[r] = sundog_bf16_to_f32(((const uint16_t *)panel)[k * ROWS + r]);
+    }
+}
+
+/* Four columns of sixteen rows; shift picks the nibble. */
+static void
+dequantize_q4_1_line(const uint32_t *line, int shift, const float *d, const float *m, float *values)
+{
+    for (int i = 0; i < 4; i++)
+        for (int r = 0; r < ROWS; r++) {
+            int32_t q = (int32_t)(line[r] >> (8 * i + shift)) & 15;
+            values[i * UNIT + r] = fmaf(d[r], (float)q, m[r]);
+        }
+}
+
+static void
+dequantize_q4_1(const SundogUnpacked *to, int half, const uint8_t *panel)
+{
+    float d[ROWS], m[ROWS];
+    for (int64_t block = 0; block < to->n_columns / 32; block++, panel += 320) {
+        float *values = to->values + block * 32 * UNIT + ROWS * half;
+        sundog_load_halves(d, (const uint16_t *)panel, ROWS);
+        sundog_load_halves(m, (const uint16_t *)panel + ROWS, ROWS);
+        for (int group = 0; group < 8; group++)
+            dequantize_q4_1_line((const uint32_t *)(panel + 64 + group / 2 * 64), group % 2 * 4, d,
+                                 m, values + group * 4 * UNIT);
+    }
+}
+
+static void
+dequantize_q8_0(const SundogUnpacked *to, int half, const uint8_t *panel)
+{
+    float d[ROWS];
+    for (int64_t block = 0; block < to->n_columns / 32; block++) {
+        const uint8_t *pair = panel + block / 2 * 1088;
+        const uint32_t *line = (const uint32_t *)(pair + 64 + block % 2 * 512);
+        float *values = to->values + block * 32 * UNIT + ROWS * half;
+        sundog_load_halves(d, (const uint16_t *)pair + block % 2 * ROWS, ROWS);
+        for (int group = 0; group < 8; group++, line += ROWS)
+            for (int i = 0; i < 4; i++, values += UNIT)
+                for (int r = 0; r < ROWS; r++) {
+                    int32_t q = (int32_t)(line[r] >> (8 * i) & 255) - 128;
+                    values[r] = d[r] * (float)q;
+                }
+    }
+}
+
+static void
+dequantize_panel(const SundogUnpacked *to, int half, const uint8_t *panel)
+{
+    if (panel == NULL)
+        for (int64_t k = 0; k < to->n_columns; k++)
+            memset(to->values + k * UNIT + ROWS * half, 0, ROWS * sizeof(float));
+    else if (to->layout == SUNDOG_LAYOUT_PANEL16_Q4_1)
+        dequantize_q4_1(to, half, panel);
+    else if (to->layout == SUNDOG_LAYOUT_PANEL16_Q8_0)
+        dequantize_q8_0(to, half, panel);
+    else
+        dequantize_floats(to, half, panel);
+}
+
+/* Products of SUNDOG_VECTORS times 16 rows and n tokens of floats. */
+SUNDOG_INLINE void
+multiply_floats(const float *values, const float *x, int64_t n_columns, const int n_tokens,
+                float *out)
+{
+    SundogVector acc[TOKENS][SUNDOG_VECTORS];
+#pragma GCC unroll 6
+    for (int t = 0; t < n_tokens; t++)
+#pragma GCC unroll 2
+        for (int v = 0; v < SUNDOG_VECTORS; v++)
+            acc[t][v] = sundog_vector_set(0);
+    for (int64_t k = 0; k < n_columns; k++, values += UNIT) {
+        SundogVector w[SUNDOG_VECTORS];
+#pragma GCC unroll 2
+        for (int v = 0; v < SUNDOG_VECTORS; v++)
+            w[v] = sundog_vector_load(values + SUNDOG_LANES * v);
+#pragma GCC unroll 6
+        for (int t = 0; t < n_tokens; t++) {
+            SundogVector value = sundog_vector_set(x[t * n_columns + k]);
+#pragma GCC unroll 2
+            for (int v = 0; v < SUNDOG_VECTORS; v++)
+                acc[t][v] = sundog_vector_fma(w[v], value, acc[t][v]);
+        }
+    }
+#pragma GCC unroll 6
+    for (int t = 0; t < n_tokens; t++)
+#pragma GCC unroll 2
+        for (int v = 0; v < SUNDOG_VECTORS; v++)
+            sundog_vector_store(out + t * UNIT + SUNDOG_LANES * v, acc[t][v]);
+}
+
+static void
+multiply_float_tile(const SundogUnpacked *weight, const float *x, int64_t n_tokens, float *out)
+{
+    for (int row = 0; row < UNIT; row += SUNDOG_VECTORS * SUNDOG_LANES) {
+        const float *values = weight->values + row;
+        if (n_tokens == TOKENS) {
+            multiply_floats(values, x, weight->n_columns, TOKENS, out + row);
+            continue;
+        }
+        for (int64_t t = 0; t < n_tokens; t++)
+            multiply_floats(values, x + t * weight->n_columns, weight->n_columns, 1,
+                            out + t * UNIT + row);
+    }
+}
+
+static void
+unpack_unit(const Job *job, const Part *part, int64_t unit)
+{
+    for (int i = 0; i < (part->gate != NULL ? 2 : 1); i++) {
+        const uint8_t *panels[2];
+        SundogUnpacked to = job->unpacked[i];
+        to.layout = part->weight->layout;
+        find_panels(job, part, unit, i, panels);
+        for (int half = 0; half < 2; half++)
+            if (job->a->dtype != SUNDOG_DTYPE_A8)
+                dequantize_panel(&to, half, panels[half]);
+            else if (panels[half] != NULL)
+                SUNDOG_KERNEL(unpack_panel)(&to, half, panels[half]);
+    }
+}
+
+static void
+multiply_unpacked(const Job *job, const Part *part, int64_t tile_index, Products products)
+{
+    int64_t first = tile_index * TOKENS;
+    for (int i = 0; i < (part->gate != NULL ? 2 : 1); i++) {
+        SundogUnpacked weight = job->unpacked[i];
+        weight.layout = part->weight->layout;
+        if (job->a->dtype == SUNDOG_DTYPE_A8) {
+            SundogTile tile = find_tile(job, tile_index);
+            SUNDOG_KERNEL(tile_product)(&weight, &tile, products[i]);
+        } else {
+            multiply_float_tile(&weight, (const float *)job->a->data + first * job->n_columns,
+                                sundog_min(TOKENS, job->n_tokens - first), products[i]);
+        }
+    }
+}
+
+static void
+multiply_direct(const Job *job, const Part *part, int64_t unit, Products products)
+{
+    SundogTile tile = find_tile(job, 0);
+    for (int i = 0; i < (part->gate != NULL ? 2 : 1); i++) {
+        const uint8_t *panels[2];
+        find_panels(job, part, unit, i, panels);
+        for (int half = 0; half < 2; half++)
+            if (panels[half] != NULL)
+                SUNDOG_KERNEL(direct_product)
+                (part->weight->layout, panels[half], job->n_columns, &tile, (int)job->n_tokens,
+                 products[i] + ROWS * half);
+    }
+}
+
+static void
+store_products(const Job *job, const Part *part, int64_t unit, int64_t tile_index,
+               const float *products)
+{
+    int64_t n = sundog_min(UNIT, part->weight->shape[0] - unit * UNIT);
+    int64_t first = tile_index * TOKENS, here = sundog_min(TOKENS, job->n_tokens - first);
+    for (int64_t t = 0; t < here; t++) {
+        int64_t at = (first + t) * job->y->shape[1] + part->column + unit * UNIT;
+        float values[UNIT];
+        memcpy(values, products + t * UNIT, sizeof values);
+        if (part->bias != NULL)
+            for (int64_t r = 0; r < n; r++)
+                values[r] += part->bias[unit * UNIT + r];
+        if (job->residual != NULL)
+            for (int64_t r = 0; r < n; r++)
+                values[r] += job->residual[at + r];
+        memcpy((float *)job->y->data + at, values, (size_t)n * sizeof(float));
+    }
+}
+
+static void
+store_gated(const Job *job, int64_t unit, int64_t tile_index, Products products)
+{
+    int64_t first = tile_index * TOKENS, here = sundog_min(TOKENS, job->n_tokens - first);
+    int64_t n_rows = job->y->shape[1], n = sundog_min(UNIT, n_rows - unit * UNIT);
+    bool quantized = job->y->dtype == SUNDOG_DTYPE_A8;
+    uint8_t *tile = (uint8_t *)job->y->data + (size_t)tile_index * job->out.n_bytes;
+    for (int64_t t = 0; t < here; t++) {
+        float values[UNIT];
+        for (int i = 0; i < 2; i++) {
+            const float *gate = products[i] + t * UNIT, *up = gate + ROWS;
+            for (int r = 0; r < ROWS; r++)
+                values[i * ROWS + r] = sundog_silu(gate[r]) * up[r];
+        }
+        if (quantized)
+            sundog_quantize_block(values, tile, &job->out, unit, t);
+        else
+            memcpy((float *)job->y->data + (first + t) * n_rows + unit * UNIT, values,
+                   (size_t)n * sizeof(float));
+    }
+    if (quantized)
+        sundog_quantize_nothing(tile, &job->out, unit, here);
+    if (quantized && unit == 0)
+        sundog_tile_set_tokens(tile, &job->out, here);
+}
+
+static void
+run_piece(const Job *job, const Part *part, int64_t unit, SundogRange tiles, bool direct)
+{
+    /* What a missing panel leaves out is never stored, but loops over whole tiles read it. */
+    Products products = {{0}};
+    for (int64_t tile = tiles.begin; tile < tiles.end; tile++) {
+        if (direct)
+            multiply_direct(job, part, unit, products);
+        else
+            multiply_unpacked(job, part, tile, products);
+        if (part->gate != NULL)
+            store_gated(job, unit, tile, products);
+        else
+            store_products(job, part, unit, tile, products[0]);
+    }
+}
+
+/* How many pieces the tokens are cut into. */
+static int64_t
+count_cuts(const SundogCall *call, int64_t n_units, int64_t n_tiles)
+{
+    int64_t wanted = sundog_ceil_div((int64_t)call->n_threads * PIECES_A_THREAD, n_units);
+    int64_t most = n_tiles / FEWEST_TILES_A_PIECE;
+    return call->n_threads == 1 || most < 1 ? 1 : sundog_min(wanted, most);
+}
+
+static void
+run_job(const SundogCall *call, const Job *job)
+{
+    int64_t n_units = 0, n_tiles = sundog_ceil_div(job->n_tokens, TOKENS);
+    for (int i = 0; i < job->n_parts; i++)
+        n_units += job->parts[i].n_units;
+    bool direct =
+        job->a->dtype == SUNDOG_DTYPE_A8 && n_tiles == 1 && SUNDOG_KERNEL(has_direct_product)();
+    int64_t n_cuts = count_cuts(call, n_units, n_tiles), unpacked = -1;
+    SundogRange pieces = sundog_split(call, n_units * n_cuts);
+    for (int64_t piece = pieces.begin; piece < pieces.end && n_tiles > 0; piece++) {
+        const Part *part = job->parts;
+        int64_t index = piece / n_cuts, unit = index, cut = piece % n_cuts;
+        for (; unit >= part->n_units; part++)
+            unit -= part->n_units;
+        if (!direct && index != unpacked)
+            unpack_unit(job, part, unit);
+        unpacked = index;
+        SundogRange tiles = {n_tiles * cut / n_cuts, n_tiles * (cut + 1) / n_cuts};
+        run_piece(job, part, unit, tiles, direct);
+    }
+}
+
+void
+SUNDOG_KERNEL(LINEAR)(const SundogCall *call)
+{
+    const SundogArgument *a = call->arguments;
+    Job job = job_from_call(call, &a[4], &a[5]);
+    job.residual = a[3].data;
+    add_part(&job, &a[1], NULL, a[2].data);
+    run_job(call, &job);
+}
+
+void
+SUNDOG_KERNEL(LINEAR_QKV)(const SundogCall *call)
+{
+    const SundogArgument *a = call->arguments;
+    Job job = job_from_call(call, &a[7], &a[8]);
+    for (int i = 0; i < 3; i++)
+        add_part(&job, &a[1 + i], NULL, a[4 + i].data);
+    run_job(call, &job);
+}
+
+void
+SUNDOG_KERNEL(LINEAR_GATED)(const SundogCall *call)
+{
+    const SundogArgument *a = call->arguments;
+    Job job = job_from_call(call, &a[3], &a[4]);
+    add_part(&job, &a[2], &a[1], NULL);
+    run_job(call, &job);
+}
