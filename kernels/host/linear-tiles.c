@@ -285,8 +285,8 @@ multiply_direct(const Job *job, const Part *part, int64_t unit, Products product
         for (int half = 0; half < 2; half++)
             if (panels[half] != NULL)
                 SUNDOG_KERNEL(direct_product)
-                (part->weight->layout, panels[half], job->n_columns, &tile, (int)job->n_tokens,
-                 products[i] + ROWS * half);
+        (part->weight->layout, panels[half], job->n_columns, &tile, (int)job->n_tokens,
+         products[i] + ROWS * half);
     }
 }
 

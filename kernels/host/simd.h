@@ -50,6 +50,59 @@ sundog_vector_mul(SundogVector a, SundogVector b)
     return _mm512_mul_ps(a, b);
 }
 
+SUNDOG_INLINE SundogVector
+sundog_vector_add(SundogVector a, SundogVector b)
+{
+    return _mm512_add_ps(a, b);
+}
+
+SUNDOG_INLINE SundogVector
+sundog_vector_sub(SundogVector a, SundogVector b)
+{
+    return _mm512_sub_ps(a, b);
+}
+
+/* a > b ? a : b, so b where either is NaN. */
+SUNDOG_INLINE SundogVector
+sundog_vector_max(SundogVector a, SundogVector b)
+{
+    return _mm512_max_ps(a, b);
+}
+
+/* a < b ? a : b */
+SUNDOG_INLINE SundogVector
+sundog_vector_min(SundogVector a, SundogVector b)
+{
+    return _mm512_min_ps(a, b);
+}
+
+/* Lanes of a where the mask's bits are set, else of b. */
+SUNDOG_INLINE SundogVector
+sundog_vector_select(SundogVector mask, SundogVector a, SundogVector b)
+{
+    return _mm512_or_ps(_mm512_and_ps(mask, a), _mm512_andnot_ps(mask, b));
+}
+
+/* 2^n for the integer n that SUNDOG_ROUNDING left in the low bits of t. */
+SUNDOG_INLINE SundogVector
+sundog_vector_power_of_two(SundogVector t)
+{
+    __m512i n = _mm512_add_epi32(_mm512_castps_si512(t), _mm512_set1_epi32(127));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(n, 23));
+}
+
+SUNDOG_INLINE __m256
+sundog_vector_low(SundogVector v)
+{
+    return _mm512_castps512_ps256(v);
+}
+
+SUNDOG_INLINE __m256
+sundog_vector_high(SundogVector v)
+{
+    return _mm512_extractf32x8_ps(v, 1);
+}
+
 /* a * b + c, rounded once. */
 SUNDOG_INLINE SundogVector
 sundog_vector_fma(SundogVector a, SundogVector b, SundogVector c)
@@ -99,6 +152,63 @@ sundog_vector_mul(SundogVector a, SundogVector b)
     return (SundogVector){_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high)};
 }
 
+SUNDOG_INLINE SundogVector
+sundog_vector_add(SundogVector a, SundogVector b)
+{
+    return (SundogVector){_mm256_add_ps(a.low, b.low), _mm256_add_ps(a.high, b.high)};
+}
+
+SUNDOG_INLINE SundogVector
+sundog_vector_sub(SundogVector a, SundogVector b)
+{
+    return (SundogVector){_mm256_sub_ps(a.low, b.low), _mm256_sub_ps(a.high, b.high)};
+}
+
+/* a > b ? a : b, so b where either is NaN. */
+SUNDOG_INLINE SundogVector
+sundog_vector_max(SundogVector a, SundogVector b)
+{
+    return (SundogVector){_mm256_max_ps(a.low, b.low), _mm256_max_ps(a.high, b.high)};
+}
+
+/* a < b ? a : b */
+SUNDOG_INLINE SundogVector
+sundog_vector_min(SundogVector a, SundogVector b)
+{
+    return (SundogVector){_mm256_min_ps(a.low, b.low), _mm256_min_ps(a.high, b.high)};
+}
+
+/* Lanes of a where the mask's bits are set, else of b. */
+SUNDOG_INLINE SundogVector
+sundog_vector_select(SundogVector mask, SundogVector a, SundogVector b)
+{
+    return (SundogVector){_mm256_blendv_ps(b.low, a.low, mask.low),
+                          _mm256_blendv_ps(b.high, a.high, mask.high)};
+}
+
+/* 2^n for the integer n that SUNDOG_ROUNDING left in the low bits of t. */
+SUNDOG_INLINE SundogVector
+sundog_vector_power_of_two(SundogVector t)
+{
+    const __m256i bias = _mm256_set1_epi32(127);
+    __m256i low = _mm256_add_epi32(_mm256_castps_si256(t.low), bias);
+    __m256i high = _mm256_add_epi32(_mm256_castps_si256(t.high), bias);
+    return (SundogVector){_mm256_castsi256_ps(_mm256_slli_epi32(low, 23)),
+                          _mm256_castsi256_ps(_mm256_slli_epi32(high, 23))};
+}
+
+SUNDOG_INLINE __m256
+sundog_vector_low(SundogVector v)
+{
+    return v.low;
+}
+
+SUNDOG_INLINE __m256
+sundog_vector_high(SundogVector v)
+{
+    return v.high;
+}
+
 /* a * b + c, rounded once. */
 SUNDOG_INLINE SundogVector
 sundog_vector_fma(SundogVector a, SundogVector b, SundogVector c)
@@ -108,3 +218,43 @@ sundog_vector_fma(SundogVector a, SundogVector b, SundogVector c)
 }
 
 #endif
+
+/* Lane i takes i + 8, then i + 4, + 2, + 1. */
+SUNDOG_INLINE float
+sundog_vector_sum(SundogVector v)
+{
+    __m256 eight = _mm256_add_ps(sundog_vector_low(v), sundog_vector_high(v));
+    __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+
+SUNDOG_INLINE float
+sundog_vector_greatest(SundogVector v)
+{
+    __m256 eight = _mm256_max_ps(sundog_vector_low(v), sundog_vector_high(v));
+    __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
+
+/* math.h's exponential, step by step. */
+SUNDOG_INLINE SundogVector
+sundog_vector_exp(SundogVector x)
+{
+    const SundogVector rounding = sundog_vector_set(SUNDOG_ROUNDING), one = sundog_vector_set(1);
+    x = sundog_vector_min(sundog_vector_set(SUNDOG_EXP_HIGHEST), x);
+    x = sundog_vector_max(sundog_vector_set(SUNDOG_EXP_LOWEST), x);
+    SundogVector t = sundog_vector_fma(x, sundog_vector_set(SUNDOG_LOG2_E), rounding);
+    SundogVector n = sundog_vector_sub(t, rounding);
+    SundogVector r = sundog_vector_fma(n, sundog_vector_set(-SUNDOG_LN2_HIGH), x);
+    r = sundog_vector_fma(n, sundog_vector_set(-SUNDOG_LN2_LOW), r);
+    SundogVector p =
+        sundog_vector_fma(sundog_vector_set(SUNDOG_EXP_C4), r, sundog_vector_set(SUNDOG_EXP_C3));
+    p = sundog_vector_fma(p, r, sundog_vector_set(SUNDOG_EXP_C2));
+    p = sundog_vector_fma(p, r, sundog_vector_set(SUNDOG_EXP_C1));
+    p = sundog_vector_fma(p, r, sundog_vector_set(SUNDOG_EXP_C0));
+    p = sundog_vector_fma(p, r, one);
+    p = sundog_vector_fma(p, r, one);
+    return sundog_vector_mul(p, sundog_vector_power_of_two(t));
+}
