@@ -7,7 +7,7 @@
  * Immutable after open; safe to share between threads.
  */
 
-#include <glib.h>
+#include <gio/gio.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -53,8 +53,9 @@ SundogGguf *sundog_gguf_new_from_bytes(GBytes *bytes, const char *name, GError *
 void sundog_gguf_free(SundogGguf *gguf);
 
 uint64_t sundog_gguf_get_file_bytes(const SundogGguf *gguf);
-/* SHA-256 of the whole file in hex, computed at each call; owned by the caller. */
-char *sundog_gguf_dup_sha256(const SundogGguf *gguf);
+/* SHA-256 of the whole file in hex, computed at each call; owned by the caller. Fails only where it is
+ * cancelled. */
+char *sundog_gguf_dup_sha256(const SundogGguf *gguf, GCancellable *cancellable, GError **error);
 size_t sundog_gguf_get_n_tensors(const SundogGguf *gguf);
 const SundogGgufTensor *sundog_gguf_get_tensor(const SundogGguf *gguf, size_t index);
 const SundogGgufTensor *sundog_gguf_find_tensor(const SundogGguf *gguf, const char *name);

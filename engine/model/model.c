@@ -157,11 +157,11 @@ sundog_model_get_path(const SundogModel *model)
 }
 
 const char *
-sundog_model_get_sha256(SundogModel *model, GError **error)
+sundog_model_get_sha256(SundogModel *model, GCancellable *cancellable, GError **error)
 {
     g_mutex_lock(&model->sha256_mutex);
     if (model->sha256 == NULL)
-        model->sha256 = sundog_gguf_dup_sha256(model->gguf);
+        model->sha256 = sundog_gguf_dup_sha256(model->gguf, cancellable, error);
     g_mutex_unlock(&model->sha256_mutex);
     return model->sha256;
 }

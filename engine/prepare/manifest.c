@@ -14,10 +14,11 @@
 #define DEFAULT_MIN_P 0.05
 
 static JsonObject *
-describe_model(const SundogPlan *plan, SundogModel *model, GError **error)
+describe_model(const SundogPlan *plan, SundogModel *model, const SundogPrepareOptions *options,
+               GError **error)
 {
     const SundogModelDimensions *dimensions = sundog_model_get_dimensions(model);
-    const char *sha256 = sundog_model_get_sha256(model, error);
+    const char *sha256 = sundog_model_get_sha256(model, options->cancellable, error);
     struct stat status;
     if (sha256 == NULL)
         return NULL;
@@ -151,7 +152,7 @@ JsonObject *
 sundog_plan_to_manifest(const SundogPlan *plan, SundogModel *model,
                         const SundogPrepareOptions *options, GError **error)
 {
-    JsonObject *described = describe_model(plan, model, error);
+    JsonObject *described = describe_model(plan, model, options, error);
     if (described == NULL)
         return NULL;
     JsonObject *root = json_object_new();

@@ -174,31 +174,45 @@ write_members(const SundogPlan *plan, SundogModel *model, SundogPackageWriter *w
 }
 
 /* The model's hash reads the whole file, so it is computed beside the packing; the model keeps it. */
+typedef struct {
+    SundogModel *model;
+    GCancellable *cancellable; /* its own, since a failed packing ends it too */
+    GThread *thread;
+} Hashing;
+
 static gpointer
 hash_model(gpointer data)
 {
-    GError *error = NULL;
-    if (sundog_model_get_sha256(data, &error) == NULL)
-        return error;
+    Hashing *hashing = data;
+    sundog_model_get_sha256(hashing->model, hashing->cancellable, NULL);
     return NULL;
 }
 
-static bool
-join_hash(GThread *hashing, GError **error)
+static void
+hashing_start(Hashing *hashing, SundogModel *model)
 {
-    GError *failure = g_thread_join(hashing);
-    if (failure != NULL)
-        g_propagate_error(error, failure);
-    return failure == NULL;
+    hashing->model = model;
+    hashing->cancellable = g_cancellable_new();
+    hashing->thread = g_thread_new("hash", hash_model, hashing);
+}
+
+static void
+hashing_stop(Hashing *hashing, bool wait)
+{
+    if (!wait)
+        g_cancellable_cancel(hashing->cancellable);
+    g_thread_join(hashing->thread);
+    g_object_unref(hashing->cancellable);
 }
 
 static bool
 write_core(const SundogPlan *plan, SundogModel *model, SundogPackageWriter *writer,
            const SundogKeyring *keyring, const SundogPrepareOptions *options, GError **error)
 {
-    GThread *hashing = g_thread_new("hash", hash_model, model);
+    Hashing hashing;
+    hashing_start(&hashing, model);
     bool ok = write_members(plan, model, writer, options, error);
-    ok = join_hash(hashing, ok ? error : NULL) && ok;
+    hashing_stop(&hashing, ok);
     if (!ok)
         return false;
     report(options, "sign", FRACTION_SIGN);
