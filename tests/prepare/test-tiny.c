@@ -1,0 +1,190 @@
+/* Tiny random models with odd sizes, against transformers on the same weights: every layout, head
+ * size, rotary scaling, bias and head that the recipes know. */
+
+#include "tests/prepare/core-runner.h"
+#include "tests/prepare/fixture.h"
+
+#include <string.h>
+
+static const char *const names[] = {"f32-mha",       "f16-gqa-llama3", "bf16-bias-linear",
+                                    "q8_0-head-128", "q4_1-gqa-yarn",  "q8_0-bias"};
+
+typedef struct {
+    CoreRunner runner;
+    Fixture fixture;
+    int32_t *positions; /* [fixture.n_logit_rows] */
+} Tiny;
+
+static void
+tiny_init(Tiny *tiny, const char *name, SundogActivations activations)
+{
+    int32_t n;
+    g_autofree char *json = g_strdup_printf("tiny/%s.json", name);
+    g_autofree char *gguf = g_strdup_printf("tiny/%s.gguf", name);
+    g_autofree char *path = fixture_dup_path(gguf);
+    g_autoptr(JsonNode) root = fixture_load(json);
+    fixture_init(&tiny->fixture, json_node_get_object(root));
+    tiny->positions = fixture_dup_numbers(json_node_get_object(root), "positions", &n);
+    g_assert_cmpint(n, ==, tiny->fixture.n_logit_rows);
+    core_runner_open(&tiny->runner, path, activations, 2);
+    g_assert_cmpuint(tiny->runner.n_vocabulary, ==, tiny->fixture.n_logit_columns);
+}
+
+static void
+tiny_clear(Tiny *tiny)
+{
+    core_runner_close(&tiny->runner);
+    fixture_clear(&tiny->fixture);
+    g_free(tiny->positions);
+}
+
+static double
+largest_error(const Tiny *tiny, const float *logits)
+{
+    size_t n = tiny->runner.n_vocabulary;
+    double largest = 0;
+    for (int32_t i = 0; i < tiny->fixture.n_logit_rows; i++)
+        largest = MAX(largest, relative_error(logits + (size_t)tiny->positions[i] * n,
+                                              tiny->fixture.logits + (size_t)i * n, n));
+    return largest;
+}
+
+/* Float activations differ from transformers by the order of accumulation alone. */
+static void
+test_float(gconstpointer name)
+{
+    Tiny tiny;
+    tiny_init(&tiny, name, SUNDOG_ACTIVATIONS_F32);
+    const Fixture *fixture = &tiny.fixture;
+    g_autofree float *logits =
+        core_runner_prefill(&tiny.runner, fixture->tokens, fixture->n_tokens, 64);
+    size_t n = tiny.runner.n_vocabulary;
+    double error = largest_error(&tiny, logits);
+    g_test_message("largest relative error %.2e", error);
+    g_assert_cmpfloat(error, <, 2e-5);
+    const float *last = logits + (size_t)(fixture->n_tokens - 1) * n;
+    g_autofree float *next = g_new(float, n);
+    for (int32_t i = 0; i < fixture->n_greedy; i++) {
+        int32_t token = core_runner_best(&tiny.runner, last);
+        const RunnerPart part = {
+            .start = fixture->n_tokens + i, .n_tokens = 1, .tokens = &token, .logits = next};
+        g_assert_cmpint(token, ==, fixture->greedy[i]);
+        core_runner_step(&tiny.runner, &part, 1);
+        last = next;
+    }
+    tiny_clear(&tiny);
+}
+
+/* Random weights have no structure that hides the rounding of activations to 8 bits, so this bound is
+ * wide; models of floats do not quantize activations and stay close. */
+static void
+test_quantized(gconstpointer name)
+{
+    Tiny tiny;
+    tiny_init(&tiny, name, SUNDOG_ACTIVATIONS_INT8);
+    g_autofree float *logits =
+        core_runner_prefill(&tiny.runner, tiny.fixture.tokens, tiny.fixture.n_tokens, 64);
+    double error = largest_error(&tiny, logits);
+    g_test_message("largest relative error %.2e", error);
+    g_assert_cmpfloat(error, <, g_str_has_prefix(name, "q") ? 0.1 : 2e-3);
+    tiny_clear(&tiny);
+}
+
+static void
+assert_same(const float *a, const float *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (memcmp(a + i, b + i, sizeof(float)) != 0)
+            g_error("value %zu is %.9g and %.9g", i, a[i], b[i]);
+}
+
+static void
+check_chunks(Tiny *tiny, const float *expected)
+{
+    static const int32_t chunks[] = {1, 2, 5, 6, 7, 16, 17, 63};
+    const Fixture *fixture = &tiny->fixture;
+    for (size_t i = 0; i < G_N_ELEMENTS(chunks); i++) {
+        g_autofree float *logits =
+            core_runner_prefill(&tiny->runner, fixture->tokens, fixture->n_tokens, chunks[i]);
+        assert_same(logits, expected, (size_t)fixture->n_tokens * tiny->runner.n_vocabulary);
+    }
+}
+
+/* Sequence 0's tokens one a step, beside prefill of others of changing size, in changing order. */
+static void
+check_company(Tiny *tiny, const float *expected)
+{
+    const Fixture *fixture = &tiny->fixture;
+    size_t n = tiny->runner.n_vocabulary;
+    g_autofree float *own = g_new(float, n);
+    g_autofree float *others = g_new(float, 64 * n);
+    for (int32_t i = 0; i < fixture->n_tokens; i++) {
+        RunnerPart parts[3] = {
+            {.sequence = 1, .n_tokens = 1 + i % 13, .tokens = fixture->tokens, .logits = others},
+            {.sequence = 2, .n_tokens = 1 + i % 7, .tokens = fixture->tokens + 20},
+            {.sequence = 3, .n_tokens = 1 + i % 33, .tokens = fixture->tokens + 5}};
+        parts[i % 3] = (RunnerPart){
+            .sequence = 0, .start = i, .n_tokens = 1, .tokens = fixture->tokens + i, .logits = own};
+        core_runner_step(&tiny->runner, parts, 3);
+        assert_same(own, expected + (size_t)i * n, n);
+    }
+}
+
+/* Another sequence goes on from the first page of sequence 0, which is full and shared. */
+static void
+check_prefix(Tiny *tiny, const float *expected)
+{
+    const Fixture *fixture = &tiny->fixture;
+    size_t n = tiny->runner.n_vocabulary;
+    int32_t n_left = fixture->n_tokens - 64;
+    g_autofree float *whole =
+        core_runner_prefill(&tiny->runner, fixture->tokens, fixture->n_tokens, 64);
+    g_autofree float *logits = g_new(float, (size_t)n_left *n);
+    tiny->runner.pages[1][0] = tiny->runner.pages[0][0];
+    const RunnerPart part = {.sequence = 1,
+                             .start = 64,
+                             .n_tokens = n_left,
+                             .tokens = fixture->tokens + 64,
+                             .logits = logits};
+    core_runner_step(&tiny->runner, &part, 1);
+    assert_same(logits, expected + 64 * n, (size_t)n_left * n);
+}
+
+static void
+check_invariance(const char *name, SundogActivations activations)
+{
+    Tiny tiny;
+    tiny_init(&tiny, name, activations);
+    g_autofree float *expected =
+        core_runner_prefill(&tiny.runner, tiny.fixture.tokens, tiny.fixture.n_tokens, 64);
+    check_chunks(&tiny, expected);
+    check_company(&tiny, expected);
+    check_prefix(&tiny, expected);
+    tiny_clear(&tiny);
+}
+
+static void
+test_invariance(gconstpointer name)
+{
+    check_invariance(name, SUNDOG_ACTIVATIONS_F32);
+    check_invariance(name, SUNDOG_ACTIVATIONS_INT8);
+}
+
+static void
+add_test(const char *what, const char *name, GTestDataFunc test)
+{
+    g_autofree char *path = g_strdup_printf("/tiny/%s/%s", name, what);
+    g_test_add_data_func(path, name, test);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        add_test("float", names[i], test_float);
+        add_test("quantized", names[i], test_quantized);
+        add_test("invariance", names[i], test_invariance);
+    }
+    return g_test_run();
+}
