@@ -118,9 +118,9 @@ test_sha256(void)
     g_autoptr(GBytes) bytes = gguf_builder_build(&builder);
     g_autofree char *expected = g_compute_checksum_for_bytes(G_CHECKSUM_SHA256, bytes);
     g_autoptr(SundogModel) model = open_built(&builder);
-    const char *first = sundog_model_get_sha256(model, NULL);
+    const char *first = sundog_model_get_sha256(model, NULL, NULL);
     g_assert_cmpstr(first, ==, expected);
-    g_assert_true(first == sundog_model_get_sha256(model, NULL));
+    g_assert_true(first == sundog_model_get_sha256(model, NULL, NULL));
 }
 
 /* --- Numbers ------------------------------------------------------------------------------------ */

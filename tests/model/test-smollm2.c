@@ -45,7 +45,7 @@ test_contents(void)
     g_assert_cmpuint(sundog_model_get_tensor(model, SUNDOG_TENSOR_MLP_DOWN, 29)->type, ==,
                      SUNDOG_GGUF_Q4_1);
     g_assert_null(sundog_model_get_tensor(model, SUNDOG_TENSOR_OUTPUT, 0));
-    g_assert_cmpstr(sundog_model_get_sha256(model, NULL), ==,
+    g_assert_cmpstr(sundog_model_get_sha256(model, NULL, NULL), ==,
                     "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53");
 }
 
