@@ -294,7 +294,8 @@ multiply_tile_with_zero(const SundogUnpacked *weight, const SundogTile *tile, fl
 }
 
 void
-SUNDOG_KERNEL(tile_product)(const SundogUnpacked *weight, const SundogTile *tile, float *out)
+SUNDOG_KERNEL(tile_product)(const SundogUnpacked *weight, const SundogTile *tile, int n_tokens,
+                            float *out)
 {
     if (weight->layout == SUNDOG_LAYOUT_PANEL16_Q4_1)
         multiply_tile_with_minima(weight, tile, out);

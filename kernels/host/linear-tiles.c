@@ -261,16 +261,16 @@ unpack_unit(const Job *job, const Part *part, int64_t unit)
 static void
 multiply_unpacked(const Job *job, const Part *part, int64_t tile_index, Products products)
 {
-    int64_t first = tile_index * TOKENS;
+    int64_t first = tile_index * TOKENS, here = sundog_min(TOKENS, job->n_tokens - first);
     for (int i = 0; i < (part->gate != NULL ? 2 : 1); i++) {
         SundogUnpacked weight = job->unpacked[i];
         weight.layout = part->weight->layout;
         if (job->a->dtype == SUNDOG_DTYPE_A8) {
             SundogTile tile = find_tile(job, tile_index);
-            SUNDOG_KERNEL(tile_product)(&weight, &tile, products[i]);
+            SUNDOG_KERNEL(tile_product)(&weight, &tile, (int)here, products[i]);
         } else {
-            multiply_float_tile(&weight, (const float *)job->a->data + first * job->n_columns,
-                                sundog_min(TOKENS, job->n_tokens - first), products[i]);
+            multiply_float_tile(&weight, (const float *)job->a->data + first * job->n_columns, here,
+                                products[i]);
         }
     }
 }

@@ -40,5 +40,6 @@ void SUNDOG_KERNEL(direct_product)(SundogLayout layout, const uint8_t *panel, in
                                    const SundogTile *tile, int n_tokens, float *out);
 /* Takes one panel apart into half 0 or 1 of the 32 rows. */
 void SUNDOG_KERNEL(unpack_panel)(const SundogUnpacked *to, int half, const uint8_t *panel);
-/* out[token][0 to 31] for all 6 tokens. */
-void SUNDOG_KERNEL(tile_product)(const SundogUnpacked *weight, const SundogTile *tile, float *out);
+/* out[token][0 to 31] for the tile's first n_tokens at least. */
+void SUNDOG_KERNEL(tile_product)(const SundogUnpacked *weight, const SundogTile *tile, int n_tokens,
+                                 float *out);
