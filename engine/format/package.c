@@ -166,24 +166,34 @@ sundog_package_get_bytes(const SundogPackage *package)
            SUNDOG_SIGNATURE_BYTES;
 }
 
-GBytes *
-sundog_package_dup_member(const SundogPackage *package, const char *path, GError **error)
+int
+sundog_package_open_member(const SundogPackage *package, const char *path, GError **error)
 {
     const SundogMember *member = g_hash_table_lookup(package->manifest->by_path, path);
     if (member == NULL) {
         g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
                     "%s: the manifest names no member %s", package->path, path);
-        return NULL;
+        return -1;
     }
     uint64_t n_bytes;
     int fd = sundog_package_open_file(package->root, path, &n_bytes, error);
-    g_autoptr(GBytes) bytes = fd >= 0 ? sundog_file_map(fd, path, error) : NULL;
-    if (fd >= 0)
+    if (fd >= 0 && n_bytes == member->n_bytes)
+        return fd;
+    if (fd >= 0) {
         close(fd);
-    if (bytes != NULL && g_bytes_get_size(bytes) == member->n_bytes)
-        return g_steal_pointer(&bytes);
-    if (bytes != NULL)
-        fail_size(path, g_bytes_get_size(bytes), member->n_bytes, error);
+        fail_size(path, n_bytes, member->n_bytes, error);
+    }
     g_prefix_error(error, "%s: ", package->path);
-    return NULL;
+    return -1;
+}
+
+GBytes *
+sundog_package_dup_member(const SundogPackage *package, const char *path, GError **error)
+{
+    int fd = sundog_package_open_member(package, path, error);
+    if (fd < 0)
+        return NULL;
+    GBytes *bytes = sundog_file_map(fd, path, error);
+    close(fd);
+    return bytes;
 }

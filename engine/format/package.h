@@ -33,6 +33,9 @@ JsonObject *sundog_package_get_manifest(const SundogPackage *package);
 uint64_t sundog_package_get_bytes(const SundogPackage *package);
 /* Maps a member read-only; NULL and an error where the manifest does not name it. */
 GBytes *sundog_package_dup_member(const SundogPackage *package, const char *path, GError **error);
+/* Opens a member for reading at any place, through no link, in the folder that was opened, even if
+ * another has taken its name since; -1 and an error as above. The caller closes it. */
+int sundog_package_open_member(const SundogPackage *package, const char *path, GError **error);
 /* Reads every member and compares all hashes, on n_threads (at least 1); says all that is wrong at
  * once. Progress is called on the calling thread, some twenty times a second, and may be NULL. A
  * cancelled verification fails with G_IO_ERROR_CANCELLED. */

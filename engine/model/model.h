@@ -93,8 +93,7 @@ const SundogVocabulary *sundog_model_get_vocabulary(const SundogModel *model);
 const char *sundog_model_get_chat_template(const SundogModel *model);
 /* SHA-256 of the file in hex, computed at first call (reads it all); owned by the model. Fails only
  * where it is cancelled. */
-const char *sundog_model_get_sha256(SundogModel *model, GCancellable *cancellable,
-                                    GError **error);
+const char *sundog_model_get_sha256(SundogModel *model, GCancellable *cancellable, GError **error);
 const char *sundog_model_get_path(const SundogModel *model);
 /* NULL where the model has no such tensor; layer is ignored for roles without one. */
 const SundogTensor *sundog_model_get_tensor(const SundogModel *model, SundogTensorRole role,

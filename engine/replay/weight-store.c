@@ -5,7 +5,6 @@
 #include "engine/replay/replay.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -55,25 +54,22 @@ bool
 sundog_weight_store_read(SundogMemory *memory, const SundogCore *core, SundogThreadPool *pool,
                          void (*progress)(double fraction, void *data), void *data, GError **error)
 {
-    const char *folder = sundog_package_get_path(sundog_core_get_package(core));
-    g_autofree char *path = g_build_filename(folder, SUNDOG_CORE_WEIGHTS, NULL);
     Reading reading = {
         .n_bytes = sundog_core_get_info(core)->weight_bytes, .progress = progress, .data = data};
     if (!sundog_memory_map(memory, reading.n_bytes, SUNDOG_MEMORY_HUGE_PAGES, "weights", error))
         return false;
     reading.to = memory->data;
-    reading.file = open(path, O_RDONLY | O_CLOEXEC);
+    reading.file =
+        sundog_package_open_member(sundog_core_get_package(core), SUNDOG_CORE_WEIGHTS, error);
     if (reading.file < 0)
-        atomic_store(&reading.failure, errno);
-    else
-        sundog_thread_pool_run(pool, read_slices, &reading);
-    if (reading.file >= 0)
-        close(reading.file);
+        return false;
+    sundog_thread_pool_run(pool, read_slices, &reading);
+    close(reading.file);
     int failure = atomic_load(&reading.failure);
     if (failure != 0)
         g_set_error(error, SUNDOG_REPLAY_ERROR, SUNDOG_REPLAY_ERROR_WEIGHTS,
-                    "cannot read %" G_GUINT64_FORMAT " bytes of %s: %s", reading.n_bytes, path,
-                    g_strerror(failure));
+                    "cannot read %" G_GUINT64_FORMAT " bytes of %s: %s", reading.n_bytes,
+                    SUNDOG_CORE_WEIGHTS, g_strerror(failure));
     else if (progress != NULL)
         progress(1, data);
     return failure == 0;

@@ -5,7 +5,10 @@
 
 #include <gio/gio.h>
 #include <glib/gstdio.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static SundogPackage *
@@ -138,6 +141,79 @@ test_unfinished(void)
     sundog_package_writer_free(one);
     sundog_package_writer_free(two);
     g_assert_cmpuint(count_entries(cores), ==, 0);
+    package_fixture_clear(&fixture);
+}
+
+static void
+test_full_disk(void)
+{
+    /* A limit on the size of files stands in for the end of the disk. */
+    PackageFixture fixture;
+    package_fixture_init(&fixture);
+    package_fixture_write(&fixture, "first");
+    g_autofree uint8_t *block = g_malloc0(1 << 20);
+    g_autoptr(GError) error = NULL;
+    struct rlimit old, small;
+    g_assert_cmpint(getrlimit(RLIMIT_FSIZE, &old), ==, 0);
+    small = (struct rlimit){.rlim_cur = 1 << 20, .rlim_max = old.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    g_assert_cmpint(setrlimit(RLIMIT_FSIZE, &small), ==, 0);
+    SundogPackageWriter *writer = sundog_package_writer_new(fixture.folder, NULL);
+    g_assert_true(sundog_package_writer_begin(writer, "weights/0", NULL));
+    g_assert_true(sundog_package_writer_append(writer, block, 1 << 20, NULL));
+    g_assert_false(sundog_package_writer_append(writer, block, 1, &error));
+    g_assert_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_IO);
+    g_assert_nonnull(strstr(error->message, "weights/0"));
+    sundog_package_writer_free(writer);
+    g_assert_cmpint(setrlimit(RLIMIT_FSIZE, &old), ==, 0);
+    /* The old core is as it was, and nothing lies beside it. */
+    g_autoptr(SundogPackage) package = open_good(&fixture);
+    g_autofree char *cores = package_fixture_path(&fixture, "cores");
+    g_assert_cmpuint(count_entries(cores), ==, 1);
+    package_fixture_clear(&fixture);
+}
+
+static void
+test_killed(void)
+{
+    /* A maker killed in the middle leaves the old core whole; the next one takes its rest away. */
+    PackageFixture fixture;
+    package_fixture_init(&fixture);
+    package_fixture_write(&fixture, "first");
+    g_autofree char *cores = package_fixture_path(&fixture, "cores");
+    pid_t child = fork();
+    if (child == 0) {
+        SundogPackageWriter *writer = sundog_package_writer_new(fixture.folder, NULL);
+        if (writer == NULL || !sundog_package_writer_begin(writer, "weights/0", NULL) ||
+            !sundog_package_writer_append(writer, "x", 1, NULL))
+            _exit(1);
+        raise(SIGKILL);
+    }
+    int status;
+    g_assert_cmpint(waitpid(child, &status, 0), ==, child);
+    g_assert_true(WIFSIGNALED(status));
+    g_assert_cmpuint(count_entries(cores), ==, 2);
+    g_autoptr(SundogPackage) first = open_good(&fixture);
+    package_fixture_write(&fixture, "second");
+    g_assert_cmpuint(count_entries(cores), ==, 1);
+    package_fixture_clear(&fixture);
+}
+
+static void
+test_replaced_while_open(void)
+{
+    /* Who opened the old core keeps what it mapped; later it gets an error, never the new core's bytes. */
+    PackageFixture fixture;
+    package_fixture_init(&fixture);
+    package_fixture_write(&fixture, "first");
+    g_autoptr(SundogPackage) first = open_good(&fixture);
+    g_autoptr(GBytes) before = sundog_package_dup_member(first, "weights/0", NULL);
+    package_fixture_write(&fixture, "second");
+    g_autoptr(GError) error = NULL;
+    g_assert_cmpuint(g_bytes_get_size(before), ==, 9 << 20);
+    g_assert_cmpint(((const uint8_t *)g_bytes_get_data(before, NULL))[1], ==, 13);
+    g_assert_cmpint(sundog_package_open_member(first, "weights/0", &error), ==, -1);
+    g_assert_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_IO);
     package_fixture_clear(&fixture);
 }
 
@@ -286,6 +362,9 @@ main(int argc, char **argv)
     g_test_add_func("/package/replace", test_replace);
     g_test_add_func("/package/not-replaced", test_not_replaced);
     g_test_add_func("/package/unfinished", test_unfinished);
+    g_test_add_func("/package/full-disk", test_full_disk);
+    g_test_add_func("/package/killed", test_killed);
+    g_test_add_func("/package/replaced-while-open", test_replaced_while_open);
     g_test_add_func("/package/bad-paths", test_bad_paths);
     g_test_add_func("/package/signature", test_signature);
     g_test_add_func("/package/changed-manifest", test_changed_manifest);

@@ -96,7 +96,6 @@ test_bos(void)
     gguf_builder_set_string(&builder, "tokenizer.ggml.pre", "llama-bpe");
     g_autoptr(SundogModel) silent = open_built(&builder, NULL);
     g_assert_true(sundog_model_get_vocabulary(silent)->add_bos);
-    g_assert_true(sundog_model_get_vocabulary(silent)->ignore_merges);
 
     model_fixture_build(&builder);
     gguf_builder_set_string(&builder, "tokenizer.ggml.pre", "llama-bpe");
