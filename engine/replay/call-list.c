@@ -3,8 +3,10 @@
 #include "engine/replay/call-list.h"
 
 #include <string.h>
+#include <time.h>
 
 typedef struct {
+    SundogOperationKind kind;
     SundogKernel kernel;
     const SundogArgument *arguments;
     const SundogParameter *parameters;
@@ -26,6 +28,7 @@ struct SundogCallList {
     SundogShape shape;
     bool has_shape;
     SundogThreadPool *pool; /* while running */
+    int64_t *times_ns;      /* [SUNDOG_N_OPERATIONS], or NULL */
 };
 
 static void
@@ -68,7 +71,8 @@ sundog_call_list_new(const SundogProgram *program, SundogHostSet set, void *cons
         SundogArgument *arguments = list->arguments + i * SUNDOG_MAX_ARGUMENTS;
         for (uint32_t a = 0; a < SUNDOG_MAX_ARGUMENTS; a++)
             bind_argument(list, &arguments[a], operation->arguments[a], data);
-        list->calls[i] = (Call){.kernel = sundog_host_kernel(operation->kind, set),
+        list->calls[i] = (Call){.kind = operation->kind,
+                                .kernel = sundog_host_kernel(operation->kind, set),
                                 .arguments = arguments,
                                 .parameters = operation->parameters};
     }
@@ -104,10 +108,20 @@ sundog_call_list_set_shape(SundogCallList *list, const SundogShape *shape)
     list->has_shape = true;
 }
 
+static int64_t
+now_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
 static void
 run_calls(void *data, unsigned thread, unsigned n_threads)
 {
     const SundogCallList *list = data;
+    int64_t *times_ns = thread == 0 ? list->times_ns : NULL;
+    int64_t start = times_ns != NULL ? now_ns() : 0;
     for (uint32_t i = 0; i < list->n_calls; i++) {
         SundogCall call = {.arguments = list->calls[i].arguments,
                            .parameters = list->calls[i].parameters,
@@ -116,6 +130,11 @@ run_calls(void *data, unsigned thread, unsigned n_threads)
         list->calls[i].kernel(&call);
         if (i + 1 < list->n_calls)
             sundog_thread_pool_barrier(list->pool, thread);
+        if (times_ns != NULL) {
+            int64_t end = now_ns();
+            times_ns[list->calls[i].kind] += end - start;
+            start = end;
+        }
     }
 }
 
@@ -124,4 +143,10 @@ sundog_call_list_run(SundogCallList *list, SundogThreadPool *pool)
 {
     list->pool = pool;
     sundog_thread_pool_run(pool, run_calls, list);
+}
+
+void
+sundog_call_list_set_times(SundogCallList *list, int64_t *times_ns)
+{
+    list->times_ns = times_ns;
 }

@@ -21,4 +21,8 @@ void sundog_call_list_set_shape(SundogCallList *list, const SundogShape *shape);
 /* Runs all calls in order, a barrier after each. */
 void sundog_call_list_run(SundogCallList *list, SundogThreadPool *pool);
 
+/* From now on adds the time of each call, its barrier included, to its operation's of `times_ns`
+ * [SUNDOG_N_OPERATIONS]; NULL stops it. */
+void sundog_call_list_set_times(SundogCallList *list, int64_t *times_ns);
+
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogCallList, sundog_call_list_free)

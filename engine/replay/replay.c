@@ -296,6 +296,14 @@ sundog_replay_run(SundogReplay *replay, const char *program, const SundogShape *
 }
 
 void
+sundog_replay_set_times(SundogReplay *replay, int64_t *times_ns)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(program_names); i++)
+        if (replay->lists[i] != NULL)
+            sundog_call_list_set_times(replay->lists[i], times_ns);
+}
+
+void
 sundog_replay_copy_page(SundogReplay *replay, int32_t from, int32_t to)
 {
     int64_t n_pages = replay->bounds.values[SUNDOG_VARIABLE_POOL_PAGES];

@@ -58,6 +58,11 @@ void *sundog_replay_get_buffer(SundogReplay *replay, const char *name);
 bool sundog_replay_run(SundogReplay *replay, const char *program, const SundogShape *shape,
                        GError **error);
 
+/* From now on adds the time of each operation of all programs to `times_ns` [SUNDOG_N_OPERATIONS],
+ * which must live until it is set again; NULL stops it. For measuring: a step is slower by some
+ * microseconds. */
+void sundog_replay_set_times(SundogReplay *replay, int64_t *times_ns);
+
 /* Copies one page of every layer's keys and values, for a page that is shared and must grow. */
 void sundog_replay_copy_page(SundogReplay *replay, int32_t from, int32_t to);
 
