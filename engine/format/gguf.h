@@ -62,13 +62,15 @@ const SundogGgufTensor *sundog_gguf_find_tensor(const SundogGguf *gguf, const ch
 const char *sundog_gguf_type_name(uint32_t type); /* "Q4_1", or "type 99" interned */
 
 /* Metadata. A missing key returns false or NULL; so does one of another type, since a reader's
- * default is then as wrong as the file: use sundog_gguf_has() to tell the two apart. */
+ * default is then as wrong as the file: use sundog_gguf_has() to tell the two apart. Texts are borrowed
+ * and foreign: of any length, not always UTF-8, and with NUL inside where the file has it. */
 bool sundog_gguf_has(const SundogGguf *gguf, const char *key);
 bool sundog_gguf_get_uint(const SundogGguf *gguf, const char *key, uint64_t *value);
 bool sundog_gguf_get_float(const SundogGguf *gguf, const char *key, double *value);
 bool sundog_gguf_get_bool(const SundogGguf *gguf, const char *key, bool *value);
+/* Ends in NUL; n_bytes may be NULL. */
 const char *sundog_gguf_get_string(const SundogGguf *gguf, const char *key, size_t *n_bytes);
-/* Arrays: the count, then elements by index (each checked when the file was opened). */
+/* Arrays: the count, then elements by index. A text lies in the mapping and does not end in NUL. */
 uint64_t sundog_gguf_get_array_length(const SundogGguf *gguf, const char *key);
 const char *sundog_gguf_get_array_string(const SundogGguf *gguf, const char *key, uint64_t index,
                                          size_t *n_bytes);

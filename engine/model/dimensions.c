@@ -12,6 +12,7 @@
 #define MAX_HEADS 4096
 #define MAX_HEAD_DIM 1024
 #define MAX_CONTEXT (1u << 27)
+#define MAX_LABEL_BYTES 256
 
 /* The families whose numbers are read here. GGUF's llama files have the rows of Q and K permuted so
  * that pairs are neighbours. */
@@ -101,6 +102,18 @@ get_text(const SundogGguf *gguf, const char *key)
     size_t n_bytes;
     const char *text = sundog_gguf_get_string(gguf, key, &n_bytes);
     return text != NULL && n_bytes > 0 && g_utf8_validate_len(text, n_bytes, NULL) ? text : NULL;
+}
+
+/* A text to be shown, on terminals too: short and without control characters, else NULL. */
+static const char *
+get_label(const SundogGguf *gguf, const char *key)
+{
+    const char *text = get_text(gguf, key);
+    for (const char *c = text; text != NULL && *c != '\0'; c++) {
+        if (g_ascii_iscntrl(*c) || c - text == MAX_LABEL_BYTES)
+            return NULL;
+    }
+    return text;
 }
 
 static void
@@ -246,9 +259,9 @@ sundog_dimensions_read(SundogModelDimensions *dimensions, const SundogGguf *gguf
     read_architecture(&keys, dimensions);
     if (keys.error == NULL) {
         refuse_unknown_settings(&keys);
-        const char *name = get_text(gguf, "general.name");
+        const char *name = get_label(gguf, "general.name");
         dimensions->name = name != NULL ? name : fallback_name;
-        dimensions->licence = get_text(gguf, "general.license");
+        dimensions->licence = get_label(gguf, "general.license");
         dimensions->n_layers = read_count(&keys, "block_count", MAX_LAYERS);
         dimensions->hidden_size = read_count(&keys, "embedding_length", MAX_FEATURES);
         dimensions->mlp_size = read_count(&keys, "feed_forward_length", MAX_FEATURES);

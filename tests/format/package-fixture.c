@@ -12,6 +12,7 @@ package_fixture_init(PackageFixture *fixture)
     g_autoptr(GError) error = NULL;
     fixture->keyring = sundog_keyring_open(keys, &error);
     g_assert_no_error(error);
+    fixture->n_weight_bytes = 9 << 20;
 }
 
 static void
@@ -42,14 +43,22 @@ package_fixture_path(const PackageFixture *fixture, const char *name)
 }
 
 static void
-write_weights(SundogPackageWriter *writer)
+write_weights(SundogPackageWriter *writer, size_t n_bytes)
 {
-    g_autofree uint8_t *block = g_malloc(1 << 20);
-    for (int i = 0; i < 9; i++) {
-        for (size_t j = 0; j < 1 << 20; j++)
-            block[j] = (uint8_t)(i * 7 + j * 13 + (j >> 8));
-        g_assert_true(sundog_package_writer_append(writer, block, 1 << 20, NULL));
-    }
+    g_autofree uint8_t *pattern = g_malloc(n_bytes);
+    for (size_t i = 0; i < n_bytes; i++)
+        pattern[i] = (uint8_t)((i >> 20) * 7 + i * 13 + (i >> 8));
+    /* In pieces that do not divide a segment. */
+    for (size_t i = 0; i < n_bytes; i += 1000000)
+        g_assert_true(
+            sundog_package_writer_append(writer, pattern + i, MIN(1000000, n_bytes - i), NULL));
+}
+
+void
+package_fixture_remove(const PackageFixture *fixture, const char *name)
+{
+    g_autofree char *path = package_fixture_path(fixture, name);
+    remove_tree(path);
 }
 
 void
@@ -59,7 +68,7 @@ package_fixture_write(PackageFixture *fixture, const char *name)
     g_autoptr(SundogPackageWriter) writer = sundog_package_writer_new(fixture->folder, &error);
     g_assert_no_error(error);
     g_assert_true(sundog_package_writer_begin(writer, "weights/0", NULL));
-    write_weights(writer);
+    write_weights(writer, fixture->n_weight_bytes);
     g_assert_true(sundog_package_writer_end(writer, NULL));
     g_assert_true(sundog_package_writer_begin(writer, "text/empty", NULL));
     g_assert_true(sundog_package_writer_end(writer, NULL));

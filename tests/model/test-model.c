@@ -111,6 +111,23 @@ test_defaults(void)
 }
 
 static void
+test_labels(void)
+{
+    /* Names that would steer a terminal, or fill a window, are not taken over. */
+    g_autofree char *long_name = g_strnfill(10000, 'x');
+    const char *const names[] = {"\x1b]0;title\a", "two\nlines", "", "\xff", long_name};
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        GgufBuilder builder;
+        model_fixture_build(&builder);
+        gguf_builder_set_string(&builder, "general.name", names[i]);
+        gguf_builder_set_string(&builder, "general.license", names[i]);
+        g_autoptr(SundogModel) model = open_built(&builder);
+        g_assert_cmpstr(sundog_model_get_dimensions(model)->name, ==, "tiny-file");
+        g_assert_null(sundog_model_get_dimensions(model)->licence);
+    }
+}
+
+static void
 test_sha256(void)
 {
     GgufBuilder builder;
@@ -409,6 +426,7 @@ main(int argc, char **argv)
     g_test_add_func("/model/good", test_good);
     g_test_add_func("/model/tensors", test_tensors);
     g_test_add_func("/model/defaults", test_defaults);
+    g_test_add_func("/model/labels", test_labels);
     g_test_add_func("/model/sha256", test_sha256);
     g_test_add_func("/model/counts", test_counts);
     g_test_add_func("/model/count-types", test_count_types);
