@@ -9,9 +9,9 @@
 #define CHUNK 64
 
 /* Of quantized activations, over the fixture's prompts and their greedy tokens. */
-#define MEAN_BOUND 0.02
-#define P99_BOUND 0.2
-#define ALIKE_BOUND 0.9
+#define MEAN_BOUND 0.007
+#define P99_BOUND 0.04
+#define ALIKE_BOUND 0.96
 
 typedef struct {
     JsonNode *root;
@@ -118,7 +118,8 @@ test_transformers(void)
         largest = MAX(largest,
                       check_prompt(&runner, &reference, json_array_get_object_element(prompts, i)));
     g_test_message("largest relative error of a position's logits: %.2e", largest);
-    g_assert_cmpfloat(largest, <, 1e-3);
+    /* The promise is 1e-3; the order of accumulation alone makes a hundredth of that. */
+    g_assert_cmpfloat(largest, <, 1e-4);
     reference_clear(&reference);
     core_runner_close(&runner);
 }
