@@ -12,11 +12,16 @@
 #include <string.h>
 
 typedef struct {
+    char closer; /* The bracket that ends this level. */
+    unsigned n_members;
+} Level;
+
+typedef struct {
     const char *text;
     const char *at;
     const char *end;
     unsigned depth;
-    char closers[SUNDOG_JSON_MAX_DEPTH]; /* The bracket that each open level waits for. */
+    Level levels[SUNDOG_JSON_MAX_DEPTH];
     GError *error;
 } Scan;
 
@@ -201,6 +206,8 @@ static bool
 scan_key(Scan *scan)
 {
     skip_space(scan);
+    if (++scan->levels[scan->depth - 1].n_members > SUNDOG_JSON_MAX_MEMBERS)
+        return fail(scan, "an object with more than %d members", SUNDOG_JSON_MAX_MEMBERS);
     if (!scan_string(scan))
         return false;
     skip_space(scan);
@@ -218,7 +225,7 @@ scan_open(Scan *scan, bool *empty)
     *empty = take(scan, closer);
     if (*empty)
         return true;
-    scan->closers[scan->depth++] = closer;
+    scan->levels[scan->depth++] = (Level){.closer = closer};
     return closer == ']' || scan_key(scan);
 }
 
@@ -227,7 +234,7 @@ static bool
 scan_close(Scan *scan)
 {
     while (scan->depth > 0) {
-        char closer = scan->closers[scan->depth - 1];
+        char closer = scan->levels[scan->depth - 1].closer;
         skip_space(scan);
         if (take(scan, ','))
             return closer == ']' || scan_key(scan);

@@ -8,6 +8,8 @@
 #include <stddef.h>
 
 #define SUNDOG_JSON_MAX_DEPTH 64
+/* Of one object: names chosen to collide in json-glib's tables cost the square of their number. */
+#define SUNDOG_JSON_MAX_MEMBERS 4096
 
 /* Parses text (need not end in NUL) as RFC 8259 has it; of two equal keys the last counts. Beyond the
  * RFC, numbers that fit neither 64 bits nor a double and the character U+0000 are refused. The error

@@ -131,6 +131,35 @@ test_depth(void)
     g_assert_null(sundog_json_parse(deep, 10000, NULL));
 }
 
+/* An object of n members whose names all have one hash in GLib's tables. */
+static GString *
+make_colliding(unsigned n)
+{
+    GString *text = g_string_new("{");
+    for (unsigned i = 0; i < n; i++) {
+        g_string_append(text, i > 0 ? ",\"" : "\"");
+        for (unsigned bit = 0; bit < 16; bit++)
+            g_string_append(text, i >> bit & 1 ? "Ez" : "FY");
+        g_string_append(text, "\":0");
+    }
+    g_string_append(text, "}");
+    return text;
+}
+
+static void
+test_members(void)
+{
+    g_autoptr(GString) most = make_colliding(SUNDOG_JSON_MAX_MEMBERS);
+    g_autoptr(GString) too_many = make_colliding(SUNDOG_JSON_MAX_MEMBERS + 1);
+    g_autoptr(GError) error = NULL;
+    gint64 begin_us = g_get_monotonic_time();
+    g_autoptr(JsonNode) node = sundog_json_parse(most->str, most->len, NULL);
+    g_assert_nonnull(node);
+    g_assert_cmpint(g_get_monotonic_time() - begin_us, <, 1000000);
+    g_assert_null(sundog_json_parse(too_many->str, too_many->len, &error));
+    g_assert_nonnull(strstr(error->message, "an object with more than 4096 members"));
+}
+
 static void
 test_numbers(void)
 {
@@ -218,6 +247,7 @@ main(int argc, char **argv)
     g_test_add_func("/json/bad", test_bad);
     g_test_add_func("/json/not-terminated", test_not_terminated);
     g_test_add_func("/json/depth", test_depth);
+    g_test_add_func("/json/members", test_members);
     g_test_add_func("/json/numbers", test_numbers);
     g_test_add_func("/json/large-numbers", test_large_numbers);
     g_test_add_func("/json/printed-numbers", test_printed_numbers);
