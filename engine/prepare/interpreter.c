@@ -72,9 +72,9 @@ sundog_interpreter_new(const SundogCore *core, const char *name, const SundogSha
     for (SundogBufferId id = 0; id < n_buffers; id++) {
         const SundogBuffer *buffer = sundog_program_get_buffer(program, id);
         interpreter->is_ours[id] = buffer->role != SUNDOG_BUFFER_WEIGHT;
-        interpreter->data[id] =
-            interpreter->is_ours[id] ? allocate(sundog_program_buffer_bytes(program, id, bounds))
-                                     : find_weight(core, buffer->name);
+        interpreter->data[id] = interpreter->is_ours[id]
+                                    ? allocate(sundog_program_buffer_bytes(program, id, bounds))
+                                    : find_weight(core, buffer->name);
     }
     return interpreter;
 }

@@ -1,0 +1,208 @@
+/* Whole steps through replay: the fused program against itself and against the reference. */
+
+#include "engine/core/step.h"
+#include "engine/prepare/verify-parts.h"
+#include "engine/replay/replay.h"
+
+#include <math.h>
+#include <string.h>
+
+#define CHUNK 7 /* of the second run: it meets neither tiles of 6 nor tiles of 16 */
+
+typedef struct {
+    SundogReplay *replay;
+    uint32_t n_vocabulary;
+    SundogVerifyReport *report;
+    GArray *divergences; /* of double, a position each */
+    double sum_regret;
+    uint32_t n_alike;
+} Comparison;
+
+static void *
+get_buffer(void *of, const char *name)
+{
+    return sundog_replay_get_buffer(of, name);
+}
+
+/* Logits of every position of a prompt, in steps of so many tokens; NULL and an error. */
+static float *
+run_prompt(const Comparison *comparison, const char *program, const GArray *prompt, int32_t chunk,
+           GError **error)
+{
+    size_t n = comparison->n_vocabulary;
+    g_autofree float *logits = g_new(float, prompt->len *n);
+    for (int32_t done = 0; done < (int32_t)prompt->len; done += chunk) {
+        const SundogVerifyPart part = {.start = done,
+                                       .n_tokens = MIN(chunk, (int32_t)prompt->len - done),
+                                       .tokens = &g_array_index(prompt, int32_t, done)};
+        SundogShape shape = *sundog_replay_get_bounds(comparison->replay);
+        sundog_verify_fill(get_buffer, comparison->replay, &part, 1, &shape);
+        if (!sundog_replay_run(comparison->replay, program, &shape, error))
+            return NULL;
+        memcpy(logits + (size_t)done * n, sundog_replay_get_buffer(comparison->replay, "logits"),
+               (size_t)part.n_tokens * n * sizeof(float));
+    }
+    return g_steal_pointer(&logits);
+}
+
+/* One position's distribution, ready to be asked for log-probabilities. */
+typedef struct {
+    const float *logits;
+    uint32_t best;
+    double log_sum;
+} Distribution;
+
+static Distribution
+distribution_of(const float *logits, uint32_t n)
+{
+    Distribution distribution = {.logits = logits};
+    double sum = 0;
+    for (uint32_t i = 1; i < n; i++)
+        if (logits[i] > logits[distribution.best])
+            distribution.best = i;
+    for (uint32_t i = 0; i < n; i++)
+        sum += exp((double)logits[i] - logits[distribution.best]);
+    distribution.log_sum = logits[distribution.best] + log(sum);
+    return distribution;
+}
+
+static double
+log_probability(const Distribution *distribution, uint32_t token)
+{
+    return distribution->logits[token] - distribution->log_sum;
+}
+
+static double
+divergence(const Distribution *of, const Distribution *from, uint32_t n)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < n; i++)
+        sum += exp(log_probability(from, i)) * (log_probability(from, i) - log_probability(of, i));
+    return sum;
+}
+
+static double
+relative_error(const float *found, const float *expected, uint32_t n)
+{
+    double difference = 0;
+    double length = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        difference += ((double)found[i] - expected[i]) * ((double)found[i] - expected[i]);
+        length += (double)expected[i] * expected[i];
+    }
+    return difference == 0 ? 0 : sqrt(difference / length);
+}
+
+static bool
+all_finite(const float *logits, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (!isfinite(logits[i]))
+            return false;
+    return true;
+}
+
+static void
+compare_position(Comparison *comparison, const float *fused, const float *again,
+                 const float *reference)
+{
+    uint32_t n = comparison->n_vocabulary;
+    SundogVerifyReport *report = comparison->report;
+    report->n_positions++;
+    report->n_unequal += memcmp(fused, again, n * sizeof(float)) != 0;
+    if (!all_finite(fused, n) || !all_finite(reference, n)) {
+        report->n_not_finite++;
+        return;
+    }
+    Distribution found = distribution_of(fused, n);
+    Distribution expected = distribution_of(reference, n);
+    double value = divergence(&found, &expected, n);
+    g_array_append_val(comparison->divergences, value);
+    comparison->n_alike += found.best == expected.best;
+    comparison->sum_regret +=
+        log_probability(&expected, expected.best) - log_probability(&expected, found.best);
+    report->largest_error = MAX(report->largest_error, relative_error(fused, reference, n));
+}
+
+/* The reference runs last over the same pages, which it writes anew from their begin. */
+static bool
+compare_prompt(Comparison *comparison, const GArray *prompt, GError **error)
+{
+    int32_t whole = (int32_t)prompt->len;
+    size_t n = comparison->n_vocabulary;
+    g_autofree float *fused = run_prompt(comparison, SUNDOG_PROGRAM_FORWARD, prompt, whole, error);
+    g_autofree float *again =
+        fused != NULL ? run_prompt(comparison, SUNDOG_PROGRAM_FORWARD, prompt, CHUNK, error) : NULL;
+    g_autofree float *reference =
+        again != NULL ? run_prompt(comparison, SUNDOG_PROGRAM_REFERENCE, prompt, whole, error)
+                      : NULL;
+    if (reference == NULL)
+        return false;
+    for (guint i = 0; i < prompt->len; i++)
+        compare_position(comparison, fused + i * n, again + i * n, reference + i * n);
+    return true;
+}
+
+static int
+compare_doubles(const void *a, const void *b)
+{
+    double left = *(const double *)a;
+    double right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+static void
+summarize(Comparison *comparison)
+{
+    GArray *values = comparison->divergences;
+    SundogVerifyReport *report = comparison->report;
+    if (values->len == 0)
+        return;
+    g_array_sort(values, compare_doubles);
+    for (guint i = 0; i < values->len; i++)
+        report->mean_divergence += g_array_index(values, double, i) / values->len;
+    report->p99_divergence = g_array_index(values, double, (values->len - 1) * 99 / 100);
+    report->mean_regret = comparison->sum_regret / values->len;
+    report->alike = (double)comparison->n_alike / values->len;
+}
+
+static bool
+compare_prompts(Comparison *comparison, const GPtrArray *prompts,
+                const SundogVerifyOptions *options, GError **error)
+{
+    for (guint i = 0; i < prompts->len; i++) {
+        if (g_cancellable_set_error_if_cancelled(options->cancellable, error) ||
+            !compare_prompt(comparison, prompts->pdata[i], error))
+            return false;
+        if (options->progress != NULL)
+            options->progress("steps",
+                              SUNDOG_VERIFY_STEPS_FRACTION +
+                                  (1 - SUNDOG_VERIFY_STEPS_FRACTION) * (i + 1) / prompts->len,
+                              options->data);
+    }
+    summarize(comparison);
+    return true;
+}
+
+bool
+sundog_verify_steps(SundogCore *core, const GPtrArray *prompts, const SundogVerifyOptions *options,
+                    SundogVerifyReport *report, GError **error)
+{
+    const SundogReplayOptions replay_options = {.n_threads = options->n_threads,
+                                                .pool_pages = 1 + SUNDOG_VERIFY_PAGES,
+                                                .sequence_pages = SUNDOG_VERIFY_PAGES,
+                                                .max_sequences = 1,
+                                                .history = 1,
+                                                .host_set = -1,
+                                                .poison = true};
+    g_autoptr(SundogReplay) replay = sundog_replay_open(core, &replay_options, error);
+    if (replay == NULL)
+        return false;
+    Comparison comparison = {.replay = replay,
+                             .n_vocabulary = sundog_core_get_info(core)->n_vocabulary,
+                             .report = report,
+                             .divergences = g_array_new(FALSE, FALSE, sizeof(double))};
+    bool ok = compare_prompts(&comparison, prompts, options, error);
+    g_array_unref(comparison.divergences);
+    return ok;
+}
