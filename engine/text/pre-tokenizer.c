@@ -1,130 +1,75 @@
 /*
- * The expressions of the pre-tokenizers and their names.
- *
- * They mean what the published ones mean. Where the original first cuts digits off and then matches the
- * rest, both are one expression here: white space before a digit ends as white space at the end does.
+ * A stage cuts a piece of text at the matches of its expression, and what it cuts off is the next
+ * stage's piece; what the last stage cuts off is a word. The walk keeps one piece a stage, so that no
+ * list of words is ever made.
  */
-
-#define PCRE2_CODE_UNIT_WIDTH 8
 
 #include "engine/text/pre-tokenizer.h"
 
 #include "engine/format/error.h"
 #include "engine/text/utf8.h"
 
-#include <pcre2.h>
-
-/* Unicode's White_Space, which takes the place of \s in each expression; it must stand in brackets.
- * PCRE2's own \s counts U+180E too, which no tokenizer was trained with. */
-#define WHITE_SPACE "\\p{Z}\\t-\\r\\x{85}"
-
-#define CONTRACTION "'(?:[sdmt]|ll|ve|re)"
-/* The last space of several goes with the word that follows it. */
-#define SPACES "|[\\s]+(?![^\\s])|[\\s]+"
-#define LINES "|[\\s]*[\\r\\n]+"
-#define LLAMA3                                                       \
-    "(?i:" CONTRACTION ")|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}" \
-    "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" LINES SPACES
-
-/* One kind of cutting, and the names under which GGUF files ask for it. */
 typedef struct {
-    const char *expression;
-    const char *names; /* divided by spaces */
-    bool ignore_merges;
-} Kind;
-
-static const Kind kinds[] = {
-    {
-        .expression = CONTRACTION "| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+" SPACES,
-        .names = "gpt-2 a.x-4.0 exaone4 gigachat granite-docling jais mellum modern-bert mpt "
-                 "olmo phi-2 trillion",
-    },
-    {
-        .expression = "\\p{N}|" CONTRACTION "| ?\\p{L}+| ?[^\\s\\p{L}\\p{N}]+"
-                      "|[\\s]+(?![^\\s\\p{N}])|[\\s]+",
-        .names = "smollm codeshell command-r exaone mellum2 minerva-7b refact starcoder",
-    },
-    {
-        .expression = LLAMA3,
-        .names = "llama-bpe llama3 llama-v3 falcon3 falcon-h1 glm4 lfm2 midm-2.0 pixtral",
-        .ignore_merges = true,
-    },
-    {
-        .expression = LLAMA3,
-        .names = "chatglm-bpe dbrx smaug-bpe",
-    },
-    {
-        .expression = "(?i:" CONTRACTION ")|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}"
-                      "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" LINES SPACES,
-        .names = "qwen2 deepseek-r1-qwen grok-2 hunyuan kormo megrez solar-open stablelm2",
-    },
-    {
-        .expression = "(?i:" CONTRACTION ")|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}"
-                      "| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*" LINES SPACES,
-        .names = "qwen35",
-    },
-};
+    SundogExpression *expression;
+    bool threes;
+} Stage;
 
 struct SundogPreTokenizer {
-    const Kind *kind;
-    pcre2_code *code;
-    pcre2_match_context *context;
+    Stage stages[SUNDOG_PRE_TOKENIZER_MAX_STAGES];
+    size_t n_stages;
+    bool ignore_merges;
 };
 
-static const Kind *
-find_kind(const char *name)
+static bool
+add_stage(SundogPreTokenizer *pre_tokenizer, const char *expression, SundogExpressionFlags flags,
+          bool threes, GError **error)
 {
-    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++) {
-        g_auto(GStrv) names = g_strsplit(kinds[i].names, " ", -1);
-        if (g_strv_contains((const char *const *)names, name))
-            return &kinds[i];
-    }
-    return NULL;
-}
-
-static void
-set_unknown_error(const char *name, GError **error)
-{
-    g_autoptr(GString) known = g_string_new(NULL);
-    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
-        g_string_append_printf(known, "%s%s", i == 0 ? "" : " ", kinds[i].names);
-    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
-                "the pre-tokenizer is \"%s\", which is not known; known are: %s",
-                name != NULL ? name : "(none)", known->str);
-}
-
-/* Anchored, since no byte of the text may be skipped. JIT needs memory that may be executed; where the
- * system forbids it, PCRE2 interprets. Its limits guard against expressions that backtrack without end,
- * which these do not: no text may meet them. */
-static void
-compile(SundogPreTokenizer *pre_tokenizer)
-{
-    int code;
-    PCRE2_SIZE offset;
-    g_autoptr(GString) expression = g_string_new(pre_tokenizer->kind->expression);
-    g_string_replace(expression, "\\s", WHITE_SPACE, 0);
-    pre_tokenizer->code = pcre2_compile((PCRE2_SPTR)expression->str, expression->len,
-                                        PCRE2_UTF | PCRE2_ANCHORED, &code, &offset, NULL);
-    g_assert(pre_tokenizer->code != NULL);
-    pcre2_jit_compile(pre_tokenizer->code, PCRE2_JIT_COMPLETE);
-    pre_tokenizer->context = pcre2_match_context_create(NULL);
-    pcre2_set_match_limit(pre_tokenizer->context, UINT32_MAX);
-    pcre2_set_depth_limit(pre_tokenizer->context, UINT32_MAX);
-    pcre2_set_heap_limit(pre_tokenizer->context, UINT32_MAX);
+    Stage *stage = &pre_tokenizer->stages[pre_tokenizer->n_stages];
+    stage->expression = sundog_expression_new(expression, flags, error);
+    stage->threes = threes;
+    if (stage->expression == NULL)
+        return false;
+    pre_tokenizer->n_stages++;
+    return true;
 }
 
 SundogPreTokenizer *
 sundog_pre_tokenizer_new(const char *name, GError **error)
 {
-    const Kind *kind = name != NULL ? find_kind(name) : NULL;
+    const SundogPreTokenizerKind *kind = name != NULL ? sundog_pre_tokenizer_kind_find(name) : NULL;
     if (kind == NULL) {
-        set_unknown_error(name, error);
+        g_autofree char *known = sundog_pre_tokenizer_kind_dup_names();
+        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                    "the pre-tokenizer is \"%s\", which is not known; known are: %s",
+                    name != NULL ? name : "(none)", known);
         return NULL;
     }
     SundogPreTokenizer *pre_tokenizer = g_new0(SundogPreTokenizer, 1);
-    pre_tokenizer->kind = kind;
-    compile(pre_tokenizer);
+    pre_tokenizer->ignore_merges = kind->ignore_merges;
+    for (size_t i = 0; kind->stages[i].expression != NULL; i++) {
+        bool added =
+            add_stage(pre_tokenizer, kind->stages[i].expression,
+                      kind->total ? SUNDOG_EXPRESSION_TOTAL : 0, kind->stages[i].threes, NULL);
+        g_assert(added);
+    }
     return pre_tokenizer;
+}
+
+SundogPreTokenizer *
+sundog_pre_tokenizer_new_from_expressions(const char *const *expressions, size_t n_expressions,
+                                          GError **error)
+{
+    g_autoptr(SundogPreTokenizer) pre_tokenizer = g_new0(SundogPreTokenizer, 1);
+    if (n_expressions > SUNDOG_PRE_TOKENIZER_MAX_STAGES) {
+        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                    "the pre-tokenizer has %" G_GSIZE_FORMAT " expressions, more than %d",
+                    n_expressions, SUNDOG_PRE_TOKENIZER_MAX_STAGES);
+        return NULL;
+    }
+    for (size_t i = 0; i < n_expressions; i++)
+        if (!add_stage(pre_tokenizer, expressions[i], SUNDOG_EXPRESSION_FOREIGN, false, error))
+            return NULL;
+    return g_steal_pointer(&pre_tokenizer);
 }
 
 void
@@ -132,15 +77,15 @@ sundog_pre_tokenizer_free(SundogPreTokenizer *pre_tokenizer)
 {
     if (pre_tokenizer == NULL)
         return;
-    pcre2_match_context_free(pre_tokenizer->context);
-    pcre2_code_free(pre_tokenizer->code);
+    for (size_t i = 0; i < pre_tokenizer->n_stages; i++)
+        sundog_expression_free(pre_tokenizer->stages[i].expression);
     g_free(pre_tokenizer);
 }
 
 bool
 sundog_pre_tokenizer_get_ignore_merges(const SundogPreTokenizer *pre_tokenizer)
 {
-    return pre_tokenizer->kind->ignore_merges;
+    return pre_tokenizer->ignore_merges;
 }
 
 void
@@ -149,7 +94,7 @@ sundog_words_init(SundogWords *words, const SundogPreTokenizer *pre_tokenizer, c
 {
     *words = (SundogWords){
         .pre_tokenizer = pre_tokenizer,
-        .match = pcre2_match_data_create(1, NULL),
+        .match = sundog_expression_match_new(),
         .text = text,
         .n_bytes = n_bytes,
     };
@@ -158,42 +103,124 @@ sundog_words_init(SundogWords *words, const SundogPreTokenizer *pre_tokenizer, c
 void
 sundog_words_clear(SundogWords *words)
 {
-    pcre2_match_data_free(words->match);
-    words->match = NULL;
+    g_clear_pointer(&words->match, sundog_expression_match_free);
 }
 
-/* The end of the word at pos, within the valid stretch. Each expression matches at every character; if
- * PCRE2 gives up all the same (it may run out of memory), the stretch is one word: still every byte. */
 static size_t
-match_end(SundogWords *words)
+count_characters(const char *text, size_t n_bytes)
 {
-    const SundogPreTokenizer *pre_tokenizer = words->pre_tokenizer;
-    int n = pcre2_match(pre_tokenizer->code, (PCRE2_SPTR)words->text, words->valid_end, words->pos,
-                        PCRE2_NO_UTF_CHECK, words->match, pre_tokenizer->context);
-    if (n <= 0)
-        return words->valid_end;
-    return pcre2_get_ovector_pointer(words->match)[1];
+    size_t n = 0;
+    for (size_t i = 0; i < n_bytes; i++)
+        n += ((unsigned char)text[i] & 0xC0) != 0x80;
+    return n;
+}
+
+/* The bytes of the leading n characters. */
+static size_t
+characters_length(const char *text, size_t n_bytes, size_t n)
+{
+    size_t length = 0;
+    for (; length < n_bytes; length++)
+        if (((unsigned char)text[length] & 0xC0) != 0x80 && n-- == 0)
+            break;
+    return length;
+}
+
+/* Looks for the next match from pos on; where there is none, one is made of nothing at the end. An
+ * expression sees the piece alone, as if the text began and ended with it. */
+static void
+find_match(SundogWords *words, const Stage *stage, SundogWordsStage *piece)
+{
+    size_t begin, end;
+    bool found =
+        sundog_expression_find(stage->expression, words->match, words->text + piece->begin,
+                               piece->end - piece->begin, piece->pos - piece->begin, &begin, &end);
+    piece->match_begin = found ? piece->begin + begin : piece->end;
+    piece->match_end = found ? piece->begin + end : piece->end;
+    if (found && stage->threes)
+        piece->n_digits = count_characters(words->text + piece->match_begin, end - begin);
+}
+
+/* The end of the next group of the match at pos. */
+static size_t
+next_group(const SundogWords *words, SundogWordsStage *piece)
+{
+    size_t n = piece->n_digits % 3 != 0 ? piece->n_digits % 3 : 3;
+    piece->n_digits -= n;
+    return piece->pos +
+           characters_length(words->text + piece->pos, piece->match_end - piece->pos, n);
+}
+
+/* Cuts the next part off a stage's piece, which is not at its end; returns where the part ends. */
+static size_t
+cut(SundogWords *words, const Stage *stage, SundogWordsStage *piece)
+{
+    if (piece->match_end <= piece->pos)
+        find_match(words, stage, piece);
+    size_t end;
+    if (piece->match_begin > piece->pos)
+        end = piece->match_begin;
+    else if (stage->threes)
+        end = next_group(words, piece);
+    else
+        end = piece->match_end;
+    piece->pos = end;
+    if (piece->match_begin < end)
+        piece->match_begin = end;
+    return end;
+}
+
+/* The next stretch of whole characters is the first stage's piece. Bytes that are no character are a
+ * word of their own, which is returned, and end the text before them. */
+static size_t
+take_stretch(SundogWords *words)
+{
+    const char *rest = words->text + words->pos;
+    size_t n_left = words->n_bytes - words->pos;
+    size_t n_valid = sundog_utf8_valid_prefix(rest, n_left);
+    words->stages[0] =
+        (SundogWordsStage){.begin = words->pos, .pos = words->pos, .end = words->pos + n_valid};
+    if (words->pre_tokenizer->n_stages != 0 && n_valid != 0) {
+        words->pos += n_valid;
+        return 0;
+    }
+    return n_valid != 0 ? n_valid : sundog_utf8_invalid_prefix(rest, n_left);
+}
+
+/* The deepest stage that has something left to cut, or n_stages where none has. */
+static size_t
+find_stage(const SundogWords *words)
+{
+    for (size_t i = words->pre_tokenizer->n_stages; i-- > 0;)
+        if (words->stages[i].pos < words->stages[i].end)
+            return i;
+    return words->pre_tokenizer->n_stages;
 }
 
 bool
 sundog_words_next(SundogWords *words, const char **word, size_t *n_bytes)
 {
-    if (words->pos == words->n_bytes)
-        return false;
-    const char *rest = words->text + words->pos;
-    size_t n_left = words->n_bytes - words->pos;
-    size_t end;
-    if (words->pos == words->valid_end)
-        words->valid_end += sundog_utf8_valid_prefix(rest, n_left);
-    if (words->pos == words->valid_end) {
-        /* Bytes that are no character are a word of their own, and end the text before them. */
-        end = words->pos + sundog_utf8_invalid_prefix(rest, n_left);
-        words->valid_end = end;
-    } else {
-        end = match_end(words);
+    size_t n_stages = words->pre_tokenizer->n_stages;
+    size_t i = find_stage(words);
+    if (i == n_stages) {
+        if (words->pos == words->n_bytes)
+            return false;
+        *word = words->text + words->pos;
+        *n_bytes = take_stretch(words);
+        words->pos += *n_bytes;
+        if (*n_bytes != 0)
+            return true;
+        i = 0;
     }
-    *word = rest;
-    *n_bytes = end - words->pos;
-    words->pos = end;
+    size_t begin, end;
+    for (;; i++) {
+        begin = words->stages[i].pos;
+        end = cut(words, &words->pre_tokenizer->stages[i], &words->stages[i]);
+        if (i + 1 == n_stages)
+            break;
+        words->stages[i + 1] = (SundogWordsStage){.begin = begin, .pos = begin, .end = end};
+    }
+    *word = words->text + begin;
+    *n_bytes = end - begin;
     return true;
 }

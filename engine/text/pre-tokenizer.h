@@ -1,30 +1,43 @@
 #pragma once
 
 /*
- * Cuts text into the words that BPE never merges across, by the expression that a vocabulary's
- * pre-tokenizer name stands for. Every byte lies in exactly one word, whatever the text.
+ * Cuts text into the words that BPE never merges across, by the expressions that a vocabulary's
+ * pre-tokenizer name stands for, or that it carries. Every byte lies in exactly one word, whatever the
+ * text.
  *
  * The pre-tokenizer is immutable after new and safe to share between threads; the words of one text
  * are walked by one thread: init, next until it returns false, clear.
  */
 
-#include <glib.h>
-#include <stdbool.h>
-#include <stddef.h>
+#include "engine/text/expression.h"
+#include "engine/text/pre-tokenizer-kinds.h"
 
 typedef struct SundogPreTokenizer SundogPreTokenizer;
 
+/* A piece of text that one stage cuts, and how far it has come. All count from the text's begin. */
+typedef struct {
+    size_t begin;
+    size_t end;
+    size_t pos;
+    size_t match_begin; /* of the match that is not yet cut out; at pos or behind */
+    size_t match_end;   /* at pos where no match is pending */
+    size_t n_digits;    /* of the pending match, where it is cut in threes */
+} SundogWordsStage;
+
 typedef struct {
     const SundogPreTokenizer *pre_tokenizer;
-    void *match; /* PCRE2's match data */
+    SundogExpressionMatch *match;
     const char *text;
     size_t n_bytes;
-    size_t pos;
-    size_t valid_end; /* Up to here the bytes from pos on are whole characters. */
+    size_t pos; /* how far the text was given to the first stage */
+    SundogWordsStage stages[SUNDOG_PRE_TOKENIZER_MAX_STAGES];
 } SundogWords;
 
 /* name: GGUF's. An unknown one is an error that lists those that are known. */
 SundogPreTokenizer *sundog_pre_tokenizer_new(const char *name, GError **error);
+/* By a file's own expressions, which may be none: [n_expressions], each cuts what the last left. */
+SundogPreTokenizer *sundog_pre_tokenizer_new_from_expressions(const char *const *expressions,
+                                                              size_t n_expressions, GError **error);
 void sundog_pre_tokenizer_free(SundogPreTokenizer *pre_tokenizer);
 /* Whether vocabularies of this name take a word that is a token whole: GGUF files do not say it. */
 bool sundog_pre_tokenizer_get_ignore_merges(const SundogPreTokenizer *pre_tokenizer);
