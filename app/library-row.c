@@ -1,0 +1,222 @@
+/* Facts in one line, the fit in words below, buttons at the end. */
+
+#include "app/library-row.h"
+#include "app/figures.h"
+#include "app/json-fields.h"
+#include "app/shelf.h"
+#include <glib/gi18n.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+struct _SundogLibraryRow {
+    GtkListBoxRow parent_instance;
+    GtkLabel *name;
+    GtkLabel *tag;
+    GtkLabel *facts;
+    GtkLabel *fit;
+    GtkButton *main;
+    GtkWidget *remove;
+    SundogLibraryKind kind;
+    JsonObject *entry;
+};
+
+enum { USE, PREPARE, GET, REMOVE, N_SIGNALS };
+static guint signals[N_SIGNALS];
+
+G_DEFINE_FINAL_TYPE(SundogLibraryRow, sundog_library_row, GTK_TYPE_LIST_BOX_ROW)
+
+static void
+append_fact(GString *facts, const char *fact)
+{
+    if (fact && *fact)
+        g_string_append_printf(facts, "%s%s", facts->len ? " · " : "", fact);
+}
+
+static double
+get_bytes(JsonObject *entry)
+{
+    double bytes = sundog_json_get_number(entry, "bytes", 0);
+    JsonArray *files = sundog_json_get_array(entry, "files");
+    for (unsigned i = 0; bytes <= 0 && files && i < json_array_get_length(files); i++)
+        bytes += sundog_json_get_number(sundog_json_get_element(files, i), "bytes", 0);
+    return bytes;
+}
+
+static char *
+dup_facts(JsonObject *entry)
+{
+    GString *facts = g_string_new(NULL);
+    double n_parameters = sundog_json_get_number(entry, "n_parameters", 0);
+    double context = sundog_json_get_number(entry, "context_length", 0);
+    double bytes = get_bytes(entry);
+    append_fact(facts, sundog_json_get_string(entry, "maker", NULL));
+    if (n_parameters > 0) {
+        g_autofree char *count = sundog_figures_dup_count(n_parameters);
+        g_autofree char *text = g_strdup_printf(_("%s parameters"), count);
+        append_fact(facts, text);
+    }
+    if (bytes > 0) {
+        g_autofree char *size = sundog_figures_dup_bytes(bytes);
+        append_fact(facts, size);
+    }
+    append_fact(facts, sundog_json_get_string(entry, "licence", NULL));
+    if (context > 0) {
+        g_autofree char *number = sundog_figures_dup_number(context);
+        g_autofree char *text = g_strdup_printf(_("context %s"), number);
+        append_fact(facts, text);
+    }
+    return g_string_free(facts, FALSE);
+}
+
+static double
+get_machine_bytes(void)
+{
+    return (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE);
+}
+
+/* The core's own plan of memory and its measured speed, in words; NULL where neither is known. */
+static char *
+dup_fit(JsonObject *entry)
+{
+    double memory = sundog_json_get_number(entry, "memory_bytes", 0);
+    double speed = sundog_json_get_number(sundog_json_get_object(entry, "speed"),
+                                          "decode_tokens_per_second", 0);
+    bool host = strcmp(sundog_json_get_string(entry, "target", "host"), "host") == 0;
+    if (memory <= 0 || !host)
+        return NULL;
+    if (memory > get_machine_bytes()) {
+        g_autofree char *needs = sundog_figures_dup_bytes(memory);
+        g_autofree char *has = sundog_figures_dup_bytes(get_machine_bytes());
+        return g_strdup_printf(_("Does not fit: needs %s of memory, this computer has %s"), needs,
+                               has);
+    }
+    if (speed > 0)
+        return g_strdup_printf(
+            _("Runs on the processor, %.1f of %.1f GB, about %.0f tokens a second"), memory / 1e9,
+            get_machine_bytes() / 1e9, speed);
+    return g_strdup_printf(_("Runs on the processor, %.1f of %.1f GB"), memory / 1e9,
+                           get_machine_bytes() / 1e9);
+}
+
+static void
+set_tag(SundogLibraryRow *self, const char *text, const char *class)
+{
+    gtk_widget_set_visible(GTK_WIDGET(self->tag), text != NULL);
+    gtk_label_set_text(self->tag, text ? text : "");
+    if (class)
+        gtk_widget_add_css_class(GTK_WIDGET(self->tag), class);
+}
+
+static void
+fill_state(SundogLibraryRow *self)
+{
+    static const char *const main_labels[] = {N_("Chat"), N_("Prepare"), N_("Get")};
+    bool damaged = sundog_json_get_bool(self->entry, "damaged", false);
+    bool installed = sundog_json_get_bool(self->entry, "installed", false);
+    bool available = self->kind == SUNDOG_LIBRARY_AVAILABLE;
+    gtk_button_set_label(self->main, _(main_labels[self->kind]));
+    gtk_widget_set_visible(GTK_WIDGET(self->main), !damaged && !installed);
+    gtk_widget_set_visible(self->remove, !available);
+    if (damaged)
+        set_tag(self, _("Damaged"), "bad");
+    else if (sundog_json_get_bool(self->entry, "loaded", false))
+        set_tag(self, _("Loaded"), "good");
+    else if (installed)
+        set_tag(self, _("On this computer"), NULL);
+    else
+        set_tag(self, NULL, NULL);
+    if (available)
+        gtk_widget_add_css_class(GTK_WIDGET(self->main), "suggested-action");
+}
+
+static void
+fill(SundogLibraryRow *self)
+{
+    const char *title = sundog_shelf_get_title(self->entry);
+    const char *problem = sundog_json_get_string(self->entry, "problem", NULL);
+    g_autofree char *facts = dup_facts(self->entry);
+    g_autofree char *fit = problem ? g_strdup(problem) : dup_fit(self->entry);
+    g_autofree char *remove = g_strdup_printf(_("Delete %s"), title);
+    gtk_label_set_text(self->name, title);
+    gtk_label_set_text(self->facts, facts);
+    gtk_label_set_text(self->fit, fit ? fit : "");
+    gtk_widget_set_visible(GTK_WIDGET(self->fit), fit != NULL);
+    gtk_accessible_update_property(GTK_ACCESSIBLE(self), GTK_ACCESSIBLE_PROPERTY_LABEL, title,
+                                   GTK_ACCESSIBLE_PROPERTY_DESCRIPTION, facts, -1);
+    gtk_accessible_update_property(GTK_ACCESSIBLE(self->remove), GTK_ACCESSIBLE_PROPERTY_LABEL,
+                                   remove, -1);
+    fill_state(self);
+    g_autofree char *main = g_strdup_printf("%s: %s", gtk_button_get_label(self->main), title);
+    gtk_accessible_update_property(GTK_ACCESSIBLE(self->main), GTK_ACCESSIBLE_PROPERTY_LABEL, main,
+                                   -1);
+}
+
+static void
+on_main(GtkButton *button, SundogLibraryRow *self)
+{
+    static const int by_kind[] = {USE, PREPARE, GET};
+    g_signal_emit(self, signals[by_kind[self->kind]], 0);
+}
+
+static void
+on_remove(GtkButton *button, SundogLibraryRow *self)
+{
+    g_signal_emit(self, signals[REMOVE], 0);
+}
+
+SundogLibraryKind
+sundog_library_row_get_kind(SundogLibraryRow *row)
+{
+    return row->kind;
+}
+
+JsonObject *
+sundog_library_row_get_entry(SundogLibraryRow *row)
+{
+    return row->entry;
+}
+
+static void
+sundog_library_row_dispose(GObject *object)
+{
+    gtk_widget_dispose_template(GTK_WIDGET(object), SUNDOG_TYPE_LIBRARY_ROW);
+    g_clear_pointer(&SUNDOG_LIBRARY_ROW(object)->entry, json_object_unref);
+    G_OBJECT_CLASS(sundog_library_row_parent_class)->dispose(object);
+}
+
+static void
+sundog_library_row_class_init(SundogLibraryRowClass *class)
+{
+    GtkWidgetClass *widget_class = GTK_WIDGET_CLASS(class);
+    G_OBJECT_CLASS(class)->dispose = sundog_library_row_dispose;
+    static const char *const names[N_SIGNALS] = {"use", "prepare", "get", "remove"};
+    for (int i = 0; i < N_SIGNALS; i++)
+        signals[i] = g_signal_new(names[i], SUNDOG_TYPE_LIBRARY_ROW, G_SIGNAL_RUN_LAST, 0, NULL,
+                                  NULL, NULL, G_TYPE_NONE, 0);
+    gtk_widget_class_set_template_from_resource(widget_class, "/org/sundog/Sundog/library-row.ui");
+    gtk_widget_class_bind_template_child(widget_class, SundogLibraryRow, name);
+    gtk_widget_class_bind_template_child(widget_class, SundogLibraryRow, tag);
+    gtk_widget_class_bind_template_child(widget_class, SundogLibraryRow, facts);
+    gtk_widget_class_bind_template_child(widget_class, SundogLibraryRow, fit);
+    gtk_widget_class_bind_template_child(widget_class, SundogLibraryRow, main);
+    gtk_widget_class_bind_template_child(widget_class, SundogLibraryRow, remove);
+    gtk_widget_class_bind_template_callback(widget_class, on_main);
+    gtk_widget_class_bind_template_callback(widget_class, on_remove);
+}
+
+static void
+sundog_library_row_init(SundogLibraryRow *self)
+{
+    gtk_widget_init_template(GTK_WIDGET(self));
+}
+
+GtkWidget *
+sundog_library_row_new(SundogLibraryKind kind, JsonObject *entry)
+{
+    SundogLibraryRow *self = g_object_new(SUNDOG_TYPE_LIBRARY_ROW, NULL);
+    self->kind = kind;
+    self->entry = json_object_ref(entry);
+    fill(self);
+    return GTK_WIDGET(self);
+}

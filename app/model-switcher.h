@@ -1,0 +1,12 @@
+#pragma once
+
+/* The button in the header bar that says which core answers in this chat, how it runs and whether it is
+ * loaded; its popover lists the others. */
+
+#include "app/chat.h"
+#include <gtk/gtk.h>
+
+#define SUNDOG_TYPE_MODEL_SWITCHER (sundog_model_switcher_get_type())
+G_DECLARE_FINAL_TYPE(SundogModelSwitcher, sundog_model_switcher, SUNDOG, MODEL_SWITCHER, GtkWidget)
+
+void sundog_model_switcher_set_chat(SundogModelSwitcher *switcher, SundogChat *chat);
