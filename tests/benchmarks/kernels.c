@@ -2,11 +2,12 @@
  * Speed of single kernels: what each moved or multiplied, how long it took, and which share that is of
  * the ceiling measured in the same run, on the same threads. Shapes are those of SmolLM2-135M.
  *
- *   kernels [--threads N] [--set N] [--seconds S]
+ *   kernels [--threads N] [--set N] [--seconds S] [--only TEXT]
  *
  * Times are the best of many: other programs only ever make a kernel slower.
  */
 
+#include "engine/replay/memory.h"
 #include "engine/replay/thread-pool.h"
 #include "kernels/contract/attention.h"
 #include "kernels/contract/linear.h"
@@ -29,6 +30,7 @@
 static int n_threads = 2;
 static int host_set = -1;
 static double seconds = 0.3;
+static char *only = ""; /* a part of the names of the lines that are wanted */
 static SundogThreadPool *pool;
 static double read_ceiling;    /* bytes a second */
 static double product_ceiling; /* integer operations a second, 0 where unknown */
@@ -68,15 +70,18 @@ best_time(SundogThreadWork work, void *data)
     return best;
 }
 
+/* A line at a time, asked for far enough ahead, as the kernels do. */
 static void
 read_all(void *data, unsigned thread, unsigned n)
 {
     size_t share = READ_BYTES / n / 64 * 8;
     const uint64_t *from = (const uint64_t *)data + share * thread;
     uint64_t sums[8] = {0};
-    for (size_t i = 0; i < share; i += 8)
+    for (size_t i = 0; i < share; i += 8) {
+        __builtin_prefetch(from + i + 512);
         for (int j = 0; j < 8; j++)
             sums[j] |= from[i + (size_t)j];
+    }
     if ((sums[0] | sums[1] | sums[2] | sums[3] | sums[4] | sums[5] | sums[6] | sums[7]) == 42)
         puts("");
 }
@@ -84,11 +89,11 @@ read_all(void *data, unsigned thread, unsigned n)
 static double
 measure_read(void)
 {
-    void *bytes = NULL;
-    g_assert_true(posix_memalign(&bytes, (size_t)2 << 20, READ_BYTES) == 0);
-    memset(bytes, 1, READ_BYTES);
-    double ceiling = (double)READ_BYTES / best_time(read_all, bytes);
-    free(bytes);
+    SundogMemory memory;
+    g_assert_true(sundog_memory_map(&memory, READ_BYTES, SUNDOG_MEMORY_HUGE_PAGES, "a test", NULL));
+    memset(memory.data, 1, READ_BYTES);
+    double ceiling = (double)READ_BYTES / best_time(read_all, memory.data);
+    sundog_memory_clear(&memory);
     return ceiling;
 }
 
@@ -130,6 +135,8 @@ measure_products(void)
 static void
 report_bytes(const char *name, Sequence *sequence, double n_bytes)
 {
+    if (strstr(name, only) == NULL)
+        return;
     double time = best_time(run_sequence, sequence);
     printf("%-44s %9.2f MB %9.1f us %8.1f GB/s  %5.1f %% of reading\n", name, n_bytes * 1e-6,
            time * 1e6, n_bytes / time * 1e-9, 100 * n_bytes / time / read_ceiling);
@@ -139,6 +146,8 @@ report_bytes(const char *name, Sequence *sequence, double n_bytes)
 static void
 report_products(const char *name, Sequence *sequence, double n_operations)
 {
+    if (strstr(name, only) == NULL)
+        return;
     double time = best_time(run_sequence, sequence);
     printf("%-44s %9.2f GO %9.1f us %8.1f GO/s", name, n_operations * 1e-9, time * 1e6,
            n_operations / time * 1e-9);
@@ -410,6 +419,7 @@ main(int argc, char *argv[])
         {"threads", 't', 0, G_OPTION_ARG_INT, &n_threads, "Threads", "N"},
         {"set", 's', 0, G_OPTION_ARG_INT, &host_set, "0 plain, 1 AVX2, 2 AVX-512 VNNI", "N"},
         {"seconds", 0, 0, G_OPTION_ARG_DOUBLE, &seconds, "Time for each line", "S"},
+        {"only", 'o', 0, G_OPTION_ARG_STRING, &only, "Only lines with this in their names", "TEXT"},
         {NULL}};
     g_autoptr(GOptionContext) context = g_option_context_new("- speed of single kernels");
     g_autoptr(GError) error = NULL;
