@@ -21,14 +21,14 @@
  * o may be f32 [T, H C] or, where C is a multiple of 32, a8 [ceil_div(T, 6), H C]: equal to attention,
  * then quantize.
  *
- * tiles [1 + n, 4] i32, made by plan_attention, which cuts each sequence's rows by 16: row 0 is {n, 0,
+ * tiles [1 + n, 4] i32, made by plan_attention, which cuts each sequence's rows by 32: row 0 is {n, 0,
  * 0, 0}; row i + 1 is {sequence, first row of the step, n_rows, position of the first row}; rows past
  * n are zero. plan_attention is thread 0's work.
  */
 
 #include "kernels/contract/paged-cache.h"
 
-#define SUNDOG_ATTENTION_TILE_ROWS 16
+#define SUNDOG_ATTENTION_TILE_ROWS 32
 
 /* Rows the tiles buffer needs for so many tokens and sequences, the head row included. */
 int64_t sundog_attention_max_tiles(int64_t n_tokens, int64_t n_sequences);

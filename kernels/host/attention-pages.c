@@ -2,7 +2,8 @@
  * attention for the sets with vector registers. A page's keys and values are widened to float32 once
  * for all rows and heads of a tile that read it, and meet them six pairs of a row and a head at a time:
  * scores with 64 positions in lanes, values with the head's dimensions in lanes. Few pairs, as in
- * decoding, read the half-precision page directly.
+ * decoding, read the half-precision page directly; there memory is what they wait for, so that the
+ * loop over keys asks for the page's values, and the one over values for the next page's keys.
  *
  * Rows of a tile are in order, so pairs that a page is past come first; the rest share positions up to
  * what the first of a block may see, and each adds the few that only it may.
@@ -15,7 +16,7 @@
 
 #define PAGE SUNDOG_PAGE_TOKENS
 #define PAIRS SUNDOG_ATTENTION_PAIRS
-#define BLOCK 6
+#define BLOCK 6 /* pairs */
 #define LANES SUNDOG_LANES
 #define VECTORS SUNDOG_ATTENTION_VECTORS
 
@@ -41,7 +42,12 @@ typedef struct {
     const void *keys;   /* [C, 64] */
     const void *values; /* [64, C] */
     bool half;
+    const uint8_t *next_keys; /* the halves that are likely to be read after these */
+    int64_t value_bytes;      /* of positions that any row may see */
 } Page;
+
+/* One dimension of keys in halves, and so one step of either loop. */
+#define STEP_BYTES (2 * PAGE)
 
 static int64_t
 pair_row(const Chunk *chunk, int64_t pair)
@@ -69,6 +75,13 @@ load(const void *elements, int64_t at, const bool half)
                 : sundog_vector_load((const float *)elements + at);
 }
 
+SUNDOG_INLINE void
+prefetch(const uint8_t *bytes)
+{
+    _mm_prefetch((const char *)bytes, _MM_HINT_T0);
+    _mm_prefetch((const char *)bytes + 64, _MM_HINT_T0);
+}
+
 /* scores[pair][64] for n pairs. */
 SUNDOG_INLINE void
 find_scores(const Page *page, const float *queries, int64_t head_dim, const int n, const bool half,
@@ -83,6 +96,8 @@ find_scores(const Page *page, const float *queries, int64_t head_dim, const int 
                 acc[i][v] = sundog_vector_set(0);
         for (int64_t d = 0; d < head_dim; d++) {
             SundogVector keys[VECTORS];
+            if (half && first == 0 && d * STEP_BYTES < page->value_bytes)
+                prefetch((const uint8_t *)page->values + d * STEP_BYTES);
 #pragma GCC unroll 4
             for (int v = 0; v < VECTORS; v++)
                 keys[v] = load(page->keys, d * PAGE + first + LANES * v, half);
@@ -115,6 +130,8 @@ sum_values(const Page *page, int64_t head_dim, int64_t dimension, int64_t n_posi
             acc[i][v] = sundog_vector_set(0);
     for (int64_t p = 0; p < n_positions; p++) {
         SundogVector values[VECTORS];
+        if (half && dimension == 0)
+            prefetch(page->next_keys + p * STEP_BYTES);
 #pragma GCC unroll 4
         for (int v = 0; v < n_vectors; v++)
             values[v] = load(page->values, p * head_dim + dimension + LANES * v, half);
@@ -282,27 +299,51 @@ attend_block(Chunk *chunk, const Page *page, int64_t first, int64_t pair, int64_
     memcpy(chunk->sums + pair, sums, (size_t)n * sizeof(float));
 }
 
-static Page
-find_page(const Chunk *chunk, const SundogArgument *k_pages, const SundogArgument *v_pages,
-          int64_t first, bool widen)
+/* Where a page's part of one group begins, in elements. */
+static int64_t
+find_base(const Chunk *chunk, int64_t first, int64_t group)
+{
+    int64_t page = chunk->page_table[first / PAGE];
+    return (page * chunk->at->n_kv_heads + group) * chunk->at->head_dim * PAGE;
+}
+
+/* Float32 copies of both in the workspace. */
+static void
+widen_page(const Chunk *chunk, Page *page)
 {
     const SundogAttention *at = chunk->at;
-    int64_t n = at->head_dim * PAGE;
-    int64_t base = (chunk->page_table[first / PAGE] * at->n_kv_heads + chunk->group) * n;
-    if (k_pages->dtype != SUNDOG_DTYPE_F16)
-        return (Page){(const float *)k_pages->data + base, (const float *)v_pages->data + base,
-                      false};
-    const uint16_t *keys = (const uint16_t *)k_pages->data + base;
-    const uint16_t *values = (const uint16_t *)v_pages->data + base;
-    if (!widen)
-        return (Page){keys, values, true};
     SundogAttentionWorkspace places = sundog_attention_workspace(at->head_dim);
-    float *wide_keys = at->workspace + places.keys, *wide_values = at->workspace + places.values;
-    for (int64_t i = 0; i < n; i += LANES) {
-        sundog_vector_store(wide_keys + i, sundog_vector_load_halves(keys + i));
-        sundog_vector_store(wide_values + i, sundog_vector_load_halves(values + i));
+    float *keys = at->workspace + places.keys, *values = at->workspace + places.values;
+    for (int64_t i = 0; i < at->head_dim * PAGE; i += LANES) {
+        sundog_vector_store(keys + i, load(page->keys, i, true));
+        sundog_vector_store(values + i, load(page->values, i, true));
     }
-    return (Page){wide_keys, wide_values, false};
+    page->keys = keys;
+    page->values = values;
+    page->half = false;
+}
+
+static Page
+find_page(const Chunk *chunk, const SundogArgument *k_pages, const SundogArgument *v_pages,
+          int64_t first, int64_t last)
+{
+    const SundogAttention *at = chunk->at;
+    int64_t base = find_base(chunk, first, chunk->group), next = base;
+    if (k_pages->dtype != SUNDOG_DTYPE_F16)
+        return (Page){.keys = (const float *)k_pages->data + base,
+                      .values = (const float *)v_pages->data + base};
+    if (first + PAGE <= last)
+        next = find_base(chunk, first + PAGE, chunk->group);
+    else if (chunk->group + 1 < at->n_kv_heads)
+        next = find_base(chunk, 0, chunk->group + 1);
+    Page page = {.keys = (const uint16_t *)k_pages->data + base,
+                 .values = (const uint16_t *)v_pages->data + base,
+                 .half = true,
+                 .next_keys = (const uint8_t *)((const uint16_t *)k_pages->data + next),
+                 .value_bytes = 2 * at->head_dim * sundog_min(PAGE, last + 1 - first)};
+    if (chunk->n_pairs > BLOCK)
+        widen_page(chunk, &page);
+    return page;
 }
 
 static void
@@ -336,8 +377,7 @@ attend_chunk(const SundogCall *call, Chunk *chunk)
     int64_t last = chunk->position + pair_row(chunk, chunk->n_pairs - 1), begin = 0;
     scale_queries(chunk);
     for (int64_t first = 0; first <= last; first += PAGE) {
-        Page page = find_page(chunk, &call->arguments[4], &call->arguments[5], first,
-                              chunk->n_pairs > BLOCK);
+        Page page = find_page(chunk, &call->arguments[4], &call->arguments[5], first, last);
         while (count_positions(chunk, begin, first) <= 0)
             begin++;
         for (int64_t pair = begin; pair < chunk->n_pairs; pair += BLOCK)

@@ -10,7 +10,7 @@
 #include "kernels/host/quantize.h"
 
 /* Pairs of a row and a head that are carried through the pages together. */
-#define SUNDOG_ATTENTION_PAIRS 48
+#define SUNDOG_ATTENTION_PAIRS 96
 /* The largest head that the versions for vector registers take; larger ones run plain. */
 #define SUNDOG_ATTENTION_MAX_HEAD 512
 

@@ -137,11 +137,25 @@ find_run(const RopeCache *rope, int64_t row, int64_t end)
     return run;
 }
 
+/* A single row touches a line of each dimension's keys, which in decoding lie in memory: all are asked
+ * for before the rotation needs its time. */
+static void
+prefetch_keys(const RopeCache *rope, const Run *run, int64_t group)
+{
+    size_t bytes = rope->half ? sizeof(uint16_t) : sizeof(float);
+    int64_t base = (run->page * rope->n_kv_heads + group) * rope->head_dim * SUNDOG_PAGE_TOKENS;
+    const uint8_t *keys = rope->k_pages + (size_t)(base + run->slot) * bytes;
+    for (int64_t d = 0; d < rope->head_dim; d++)
+        __builtin_prefetch(keys + (size_t)d * SUNDOG_PAGE_TOKENS * bytes, 1);
+}
+
 static void
 rope_cache_rows(const RopeCache *rope, int64_t group, int64_t begin, int64_t end)
 {
     for (int64_t row = begin; row < end;) {
         Run run = find_run(rope, row, end);
+        if (run.n == 1)
+            prefetch_keys(rope, &run, group);
         for (int64_t i = 0; i < run.n; i++)
             rotate_row(rope, row + i, group);
         if (run.page != SUNDOG_NULL_PAGE)
