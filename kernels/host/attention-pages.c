@@ -82,37 +82,39 @@ prefetch(const uint8_t *bytes)
     _mm_prefetch((const char *)bytes + 64, _MM_HINT_T0);
 }
 
-/* scores[pair][64] for n pairs. */
+/* scores[pair][64] for n pairs, at least for the first n_positions. Many pairs take two registers of
+ * positions at a time, so that pages that are only begun cost less; few need more to hide latency. */
 SUNDOG_INLINE void
-find_scores(const Page *page, const float *queries, int64_t head_dim, const int n, const bool half,
-            float (*scores)[PAGE])
+find_scores(const Page *page, const float *queries, int64_t head_dim, int64_t n_positions,
+            const int n, const bool half, float (*scores)[PAGE])
 {
-    for (int first = 0; first < PAGE; first += VECTORS * LANES) {
+    const int width = n > 3 && VECTORS > 2 ? 2 : VECTORS;
+    for (int first = 0; first < n_positions; first += width * LANES) {
         SundogVector acc[BLOCK][VECTORS];
 #pragma GCC unroll 6
         for (int i = 0; i < n; i++)
 #pragma GCC unroll 4
-            for (int v = 0; v < VECTORS; v++)
+            for (int v = 0; v < width; v++)
                 acc[i][v] = sundog_vector_set(0);
         for (int64_t d = 0; d < head_dim; d++) {
             SundogVector keys[VECTORS];
             if (half && first == 0 && d * STEP_BYTES < page->value_bytes)
                 prefetch((const uint8_t *)page->values + d * STEP_BYTES);
 #pragma GCC unroll 4
-            for (int v = 0; v < VECTORS; v++)
+            for (int v = 0; v < width; v++)
                 keys[v] = load(page->keys, d * PAGE + first + LANES * v, half);
 #pragma GCC unroll 6
             for (int i = 0; i < n; i++) {
                 SundogVector query = sundog_vector_set(queries[i * head_dim + d]);
 #pragma GCC unroll 4
-                for (int v = 0; v < VECTORS; v++)
+                for (int v = 0; v < width; v++)
                     acc[i][v] = sundog_vector_fma(query, keys[v], acc[i][v]);
             }
         }
 #pragma GCC unroll 6
         for (int i = 0; i < n; i++)
 #pragma GCC unroll 4
-            for (int v = 0; v < VECTORS; v++)
+            for (int v = 0; v < width; v++)
                 sundog_vector_store(scores[i] + first + LANES * v, acc[i][v]);
     }
 }
@@ -165,9 +167,10 @@ sum_all_values(const Page *page, int64_t head_dim, int64_t n_positions, const in
 /* One function a number of pairs and a type, so that each keeps its accumulators in registers. */
 #define BLOCK_OF(n, half, suffix)                                                       \
     static __attribute__((noinline)) void find_scores_##n##suffix(                      \
-        const Page *page, const float *queries, int64_t head_dim, float(*scores)[PAGE]) \
+        const Page *page, const float *queries, int64_t head_dim, int64_t n_positions,  \
+        float(*scores)[PAGE])                                                           \
     {                                                                                   \
-        find_scores(page, queries, head_dim, n, half, scores);                          \
+        find_scores(page, queries, head_dim, n_positions, n, half, scores);             \
     }                                                                                   \
     static __attribute__((noinline)) void sum_values_##n##suffix(                       \
         const Page *page, int64_t head_dim, int64_t n_positions, float(*weights)[PAGE], \
@@ -185,7 +188,7 @@ BLOCKS_OF(6)
 
 typedef struct {
     void (*find_scores)(const Page *page, const float *queries, int64_t head_dim,
-                        float (*scores)[PAGE]);
+                        int64_t n_positions, float (*scores)[PAGE]);
     void (*sum_values)(const Page *page, int64_t head_dim, int64_t n_positions,
                        float (*weights)[PAGE], float *partial);
 } BlockKernels;
@@ -201,15 +204,15 @@ static const BlockKernels block_kernels[BLOCK][2] = {ENTRY(1), ENTRY(2), ENTRY(3
 /* PAGE words of set bits, then as many of none: from PAGE - n on, a mask of n. */
 static const uint32_t mask_words[2 * PAGE] = {[0 ... PAGE - 1] = 0xffffffff};
 
-/* Scores of n positions to weights, zero past them. */
-static void
-weigh(float *scores, int64_t n, float *greatest, float *sum)
+/* Scores of n positions in n_vectors registers to weights, zero past them. */
+SUNDOG_INLINE void
+weigh_vectors(float *scores, int64_t n, const int n_vectors, float *greatest, float *sum)
 {
     const float *masks = (const float *)mask_words + PAGE - n;
     const SundogVector nothing = sundog_vector_set(0), least = sundog_vector_set(-INFINITY);
     SundogVector s[PAGE / LANES], best = least, total = nothing;
 #pragma GCC unroll 4
-    for (int v = 0; v < PAGE / LANES; v++) {
+    for (int v = 0; v < n_vectors; v++) {
         s[v] = sundog_vector_load(scores + LANES * v);
         if (n < PAGE)
             s[v] = sundog_vector_select(sundog_vector_load(masks + LANES * v), s[v], least);
@@ -217,7 +220,7 @@ weigh(float *scores, int64_t n, float *greatest, float *sum)
     }
     *greatest = sundog_vector_greatest(best);
 #pragma GCC unroll 4
-    for (int v = 0; v < PAGE / LANES; v++) {
+    for (int v = 0; v < n_vectors; v++) {
         s[v] = sundog_vector_exp(sundog_vector_sub(s[v], sundog_vector_set(*greatest)));
         if (n < PAGE)
             s[v] = sundog_vector_select(sundog_vector_load(masks + LANES * v), s[v], nothing);
@@ -225,6 +228,17 @@ weigh(float *scores, int64_t n, float *greatest, float *sum)
         sundog_vector_store(scores + LANES * v, s[v]);
     }
     *sum = sundog_vector_sum(total);
+}
+
+static void
+weigh(float *scores, int64_t n, float *greatest, float *sum)
+{
+    if (n == PAGE)
+        weigh_vectors(scores, PAGE, PAGE / LANES, greatest, sum);
+    else if (n > PAGE / 2)
+        weigh_vectors(scores, n, PAGE / LANES, greatest, sum);
+    else
+        weigh_vectors(scores, n, PAGE / LANES / 2, greatest, sum);
 }
 
 /* Positions that only this pair of its block may see, added to its partial result. */
@@ -281,7 +295,8 @@ attend_block(Chunk *chunk, const Page *page, int64_t first, int64_t pair, int64_
     float space[BLOCK * SUNDOG_ATTENTION_MAX_HEAD];
     float *partial = first == 0 ? chunk->output + pair * c : space;
     const BlockKernels *kernels = &block_kernels[n - 1][page->half];
-    kernels->find_scores(page, chunk->queries + pair * c, c, weights);
+    int64_t most = count_positions(chunk, pair + n - 1, first);
+    kernels->find_scores(page, chunk->queries + pair * c, c, most, weights);
     for (int64_t i = 0; i < n; i++)
         weigh(weights[i], count_positions(chunk, pair + i, first), &greatest[i], &sums[i]);
     int64_t shared = count_positions(chunk, pair, first);
