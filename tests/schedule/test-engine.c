@@ -1,0 +1,455 @@
+/*
+ * sundog-engine with a real core, through its pipe. Arguments: the engine, a GGUF file; or `--cached`
+ * and the name of one in the tests' cache, which is skipped where it is missing. What is asked of a
+ * large model is less, for the time it takes.
+ */
+
+#include "tests/schedule/engine-client.h"
+#include <glib/gstdio.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MAX_PROMPT 300
+
+static const char *engine;
+static const char *model;
+static bool large;
+
+static uint32_t n_prompt; /* the tiny model's context is shorter */
+static uint32_t prompt[MAX_PROMPT];
+
+/* A request that samples: its tokens change with the last bit of its logits, if not at once. */
+static SundogSubmit
+make_request(const uint32_t *tokens, uint32_t n_tokens, uint32_t max_tokens)
+{
+    return (SundogSubmit){.prompt = tokens,
+                          .n_prompt = n_tokens,
+                          .max_tokens = max_tokens,
+                          .temperature = 1.5,
+                          .top_p = 1,
+                          .repetition_penalty = 1.1,
+                          .penalty_window = 64,
+                          .seed = 11};
+}
+
+static void
+start(EngineClient *client)
+{
+    engine_client_start(client, engine, engine_client_get_core(model), NULL);
+    g_assert_true(client->answers->ready_seen);
+    for (uint32_t i = 0; i < n_prompt; i++) {
+        prompt[i] = (i * 7919 + i * i + 3) % client->answers->ready.n_vocabulary;
+    }
+}
+
+static void
+check_equal(const Answer *answer, const Answer *expected)
+{
+    g_assert_true(answer->ended && !answer->faulted);
+    g_assert_cmpmem(answer->tokens->data, answer->tokens->len * 4, expected->tokens->data,
+                    expected->tokens->len * 4);
+}
+
+static Answer *
+run_alone(EngineClient *client, SundogSubmit request)
+{
+    request.flags = SUNDOG_SUBMIT_NO_PREFIX;
+    Answer *answer = engine_client_submit(client, &request);
+    engine_client_wait_ended(client, answer);
+    g_assert_false(answer->faulted);
+    g_assert_cmpuint(answer->finish.n_cached, ==, 0);
+    return answer;
+}
+
+static void
+test_ready(void)
+{
+    EngineClient client;
+    start(&client);
+    const SundogReady *ready = &client.answers->ready;
+    g_assert_cmpuint(ready->page_tokens, ==, 64);
+    g_assert_cmpuint(ready->context_length, >, n_prompt);
+    g_assert_cmpuint(ready->pool_pages, >, ready->context_length / 64);
+    g_assert_true(g_str_has_prefix(ready->device, "host: "));
+    engine_client_clear(&client);
+}
+
+/* Beside others, in whatever chunks and steps: the tokens of the same request alone. */
+static void
+test_several(void)
+{
+    EngineClient client;
+    start(&client);
+    SundogSubmit requests[10];
+    Answer *alone[G_N_ELEMENTS(requests)], *together[G_N_ELEMENTS(requests)];
+    for (uint32_t i = 0; i < G_N_ELEMENTS(requests); i++) {
+        requests[i] = make_request(prompt + i, 1 + i * 24, 5 + i * 3);
+        requests[i].seed = i;
+        requests[i].temperature = i % 3;
+        alone[i] = run_alone(&client, requests[i]);
+    }
+    for (uint32_t i = 0; i < G_N_ELEMENTS(requests); i++) {
+        together[i] = engine_client_submit(&client, &requests[i]);
+    }
+    for (uint32_t i = 0; i < G_N_ELEMENTS(requests); i++) {
+        engine_client_wait_ended(&client, together[i]);
+        check_equal(together[i], alone[i]);
+    }
+    engine_client_clear(&client);
+}
+
+/* A prompt that shares its first `split` tokens with one before, hit against miss (K3). */
+static void
+check_split(EngineClient *client, uint32_t split)
+{
+    uint32_t tokens[MAX_PROMPT];
+    memcpy(tokens, prompt, sizeof tokens);
+    if (split < n_prompt) {
+        tokens[split] = (tokens[split] + 1) % client->answers->ready.n_vocabulary;
+    }
+    SundogSubmit whole = make_request(prompt, n_prompt, 1);
+    engine_client_wait_ended(client, engine_client_submit(client, &whole));
+    SundogSubmit request = make_request(tokens, n_prompt, 4);
+    request.seed = split;
+    Answer *miss = run_alone(client, request);
+    Answer *hit = engine_client_submit(client, &request);
+    engine_client_wait_ended(client, hit);
+    g_assert_cmpuint(hit->finish.n_cached, ==, MIN(split, n_prompt - 1));
+    check_equal(hit, miss);
+}
+
+static void
+test_every_split(void)
+{
+    EngineClient client;
+    start(&client);
+    for (uint32_t split = 1; split <= n_prompt; split++) {
+        bool at_border = split % 64 == 0 || split % 64 == 1 || split % 64 == 63;
+        if (!large || split % 97 == 5 || (at_border && split > 180) || split == n_prompt) {
+            check_split(&client, split);
+        }
+    }
+    engine_client_clear(&client);
+}
+
+static void
+test_turns(void)
+{
+    EngineClient client;
+    start(&client);
+    g_autoptr(GArray) talk = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    for (uint32_t turn = 0; turn < 3; turn++) {
+        uint32_t n_known = talk->len;
+        g_array_append_vals(talk, prompt + turn * 40, 40);
+        SundogSubmit request = make_request((uint32_t *)talk->data, talk->len, 30);
+        Answer *miss = run_alone(&client, request);
+        Answer *hit = engine_client_submit(&client, &request);
+        engine_client_wait_ended(&client, hit);
+        check_equal(hit, miss);
+        g_assert_cmpuint(hit->finish.n_cached, ==, n_known > 0 ? n_known - 1 : 0);
+        g_array_append_vals(talk, hit->tokens->data, hit->tokens->len);
+    }
+    engine_client_clear(&client);
+}
+
+/* Cancelled queued, while its prompt runs and while it decodes; the others go on. */
+static void
+test_cancel(void)
+{
+    EngineClient client;
+    start(&client);
+    SundogSubmit request = make_request(prompt, 20, 100);
+    Answer *expected = run_alone(&client, request);
+    Answer *decoding = engine_client_submit(&client, &request);
+    Answer *staying = engine_client_submit(&client, &request);
+    engine_client_wait_tokens(&client, decoding, 3);
+    SundogSubmit long_request = make_request(prompt, n_prompt, 100);
+    long_request.flags = SUNDOG_SUBMIT_NO_PREFIX;
+    Answer *early = engine_client_submit(&client, &long_request);
+    engine_client_cancel(&client, early); /* in the queue, or in its first step */
+    engine_client_cancel(&client, decoding);
+    engine_client_wait_ended(&client, early);
+    engine_client_wait_ended(&client, decoding);
+    g_assert_cmpint(early->finish.reason, ==, SUNDOG_FINISH_CANCELLED);
+    g_assert_cmpint(decoding->finish.reason, ==, SUNDOG_FINISH_CANCELLED);
+    g_assert_cmpmem(decoding->tokens->data, decoding->tokens->len * 4, expected->tokens->data,
+                    decoding->tokens->len * 4);
+    engine_client_wait_ended(&client, staying);
+    check_equal(staying, expected);
+    engine_client_clear(&client);
+}
+
+/* Cancelled in the middle of its prompt, then the same: equal to the clean run (H6). */
+static void
+test_cancel_in_prefill(void)
+{
+    EngineClient client;
+    start(&client);
+    SundogSubmit request = make_request(prompt, n_prompt, 20);
+    Answer *clean = run_alone(&client, request);
+    SundogSubmit other = make_request(prompt + 7, 5, 200);
+    Answer *beside = engine_client_submit(&client, &other); /* keeps the chunks small */
+    engine_client_wait_tokens(&client, beside, 2);
+    Answer *cancelled = engine_client_submit(&client, &request);
+    while (!cancelled->admitted) {
+        engine_client_wait_tokens(&client, beside, beside->tokens->len + 1);
+    }
+    engine_client_cancel(&client, cancelled);
+    engine_client_wait_ended(&client, cancelled);
+    Answer *again = engine_client_submit(&client, &request);
+    engine_client_wait_ended(&client, again);
+    check_equal(again, clean);
+    engine_client_clear(&client);
+}
+
+/* Ends at and around the borders of pages, a shorter one after each (G14). */
+static void
+test_page_borders(void)
+{
+    static const uint32_t lengths[] = {63, 64, 65, 127, 128, 129};
+    EngineClient client;
+    start(&client);
+    for (size_t i = 0; i < G_N_ELEMENTS(lengths); i++) {
+        SundogSubmit request = make_request(prompt + i, 40, lengths[i] - 40);
+        Answer *miss = run_alone(&client, request);
+        g_assert_cmpuint(miss->tokens->len, ==, lengths[i] - 40);
+        Answer *hit = engine_client_submit(&client, &request);
+        SundogSubmit brief = make_request(prompt + 1, 2, 1);
+        Answer *after = engine_client_submit(&client, &brief);
+        engine_client_wait_ended(&client, hit);
+        engine_client_wait_ended(&client, after);
+        check_equal(hit, miss);
+    }
+    engine_client_clear(&client);
+}
+
+/* A context of 64, run past its end, at three sizes of prompt (K9). */
+static void
+test_context_end(void)
+{
+    EngineClient client;
+    engine_client_start(&client, engine, engine_client_get_core(model), "--context", "64",
+                        "--threads", "1", NULL);
+    g_assert_true(client.answers->ready_seen);
+    g_assert_cmpuint(client.answers->ready.context_length, ==, 64);
+    SundogSubmit request = make_request(prompt, 10, 1000);
+    Answer *answer = engine_client_submit(&client, &request);
+    SundogSubmit last = make_request(prompt, 63, 1000);
+    Answer *last_answer = engine_client_submit(&client, &last);
+    SundogSubmit over = make_request(prompt, 64, 1000);
+    Answer *over_answer = engine_client_submit(&client, &over);
+    engine_client_wait_ended(&client, answer);
+    engine_client_wait_ended(&client, last_answer);
+    engine_client_wait_ended(&client, over_answer);
+    g_assert_cmpuint(answer->tokens->len, ==, 54);
+    g_assert_cmpint(answer->finish.reason, ==, SUNDOG_FINISH_LENGTH);
+    g_assert_cmpuint(last_answer->tokens->len, ==, 1);
+    g_assert_cmpint(over_answer->fault, ==, SUNDOG_FAULT_CONTEXT_LENGTH);
+    engine_client_clear(&client);
+}
+
+/* Killed in mid-answer: a new engine goes on with the very tokens that were to come. */
+static void
+test_killed_and_resubmitted(void)
+{
+    EngineClient client, next;
+    start(&client);
+    SundogSubmit request = make_request(prompt, 50, 40);
+    Answer *whole = run_alone(&client, request);
+    Answer *cut = engine_client_submit(&client, &request);
+    engine_client_wait_tokens(&client, cut, 15);
+    kill(sundog_engine_process_get_pid(client.process), SIGKILL);
+    engine_client_wait_exit(&client);
+    g_assert_cmpint(client.signal, ==, SIGKILL);
+
+    start(&next);
+    request.produced = (uint32_t *)cut->tokens->data;
+    request.n_produced = cut->tokens->len;
+    Answer *rest = engine_client_submit(&next, &request);
+    engine_client_wait_ended(&next, rest);
+    g_assert_cmpuint(cut->tokens->len + rest->tokens->len, ==, whole->tokens->len);
+    g_assert_cmpmem(rest->tokens->data, rest->tokens->len * 4,
+                    whole->tokens->data + cut->tokens->len * 4, rest->tokens->len * 4);
+    engine_client_clear(&client);
+    engine_client_clear(&next);
+}
+
+static void
+test_shutdown_drains(void)
+{
+    EngineClient client;
+    start(&client);
+    SundogSubmit request = make_request(prompt, 30, 60);
+    Answer *by_message = engine_client_submit(&client, &request);
+    sundog_engine_process_stop(client.process, false);
+    engine_client_wait_exit(&client);
+    g_assert_cmpint(client.exit_status, ==, 0);
+    g_assert_cmpuint(by_message->tokens->len, ==, 60);
+    engine_client_clear(&client);
+
+    start(&client);
+    Answer *by_signal = engine_client_submit(&client, &request);
+    engine_client_wait_tokens(&client, by_signal, 1);
+    kill(sundog_engine_process_get_pid(client.process), SIGTERM);
+    engine_client_wait_exit(&client);
+    g_assert_cmpint(client.exit_status, ==, 0);
+    g_assert_cmpuint(by_signal->tokens->len, ==, 60);
+    engine_client_clear(&client);
+}
+
+static void
+expect_load_fault(const char *core, const char *option, const char *value, const char *text)
+{
+    EngineClient client;
+    engine_client_start(&client, engine, core, option, value, NULL);
+    g_assert_false(client.answers->ready_seen);
+    g_assert_cmpint(client.exit_status, ==, 1);
+    g_assert_nonnull(client.answers->load_fault);
+    if (!strstr(client.answers->load_fault, text)) {
+        g_error("\"%s\" where \"%s\" was expected", client.answers->load_fault, text);
+    }
+    engine_client_clear(&client);
+}
+
+static void
+test_load_faults(void)
+{
+    const char *core = engine_client_get_core(model);
+    g_autofree char *empty = g_build_filename(g_get_home_dir(), "empty", NULL);
+    g_autofree char *keys = g_build_filename(g_get_home_dir(), "other-keys", NULL);
+    g_assert_cmpint(g_mkdir_with_parents(empty, 0700), ==, 0);
+    g_assert_cmpint(g_mkdir_with_parents(keys, 0700), ==, 0);
+    expect_load_fault(core, "--cache-bytes", "1", "allow it more");
+    expect_load_fault(core, "--threads", "1000", "1000");
+    expect_load_fault(core, "--keys", "nowhere-at-all", "nowhere-at-all");
+    expect_load_fault(core, "--keys", keys, "sign"); /* signed by nobody who is trusted here */
+    expect_load_fault(empty, "--threads", "1", "core.json");
+    expect_load_fault("nowhere-at-all", "--threads", "1", "nowhere-at-all");
+}
+
+static int64_t
+get_resident_bytes(pid_t pid)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/statm", (int)pid);
+    g_autofree char *text = NULL;
+    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    const char *second = strchr(text, ' ');
+    return g_ascii_strtoll(second, NULL, 10) * sysconf(_SC_PAGESIZE);
+}
+
+/* Thousands of requests: resident memory stays where it was after the first hundreds (G9). */
+static void
+test_memory_flat(void)
+{
+    EngineClient client;
+    engine_client_start(&client, engine, engine_client_get_core(model), "--cache-bytes",
+                        large ? "10000000" : "4000000", NULL);
+    g_assert_true(client.answers->ready_seen);
+    uint32_t n_requests = large ? 200 : 4000;
+    int64_t n_bytes = 0;
+    for (uint32_t i = 0; i < n_requests; i++) {
+        SundogSubmit request = make_request(prompt + i % 200, 1 + i % 40, 1 + i % 3);
+        request.seed = i;
+        Answer *answer = engine_client_submit(&client, &request);
+        if (i % 5 == 0) {
+            engine_client_cancel(&client, answer);
+        }
+        engine_client_wait_ended(&client, answer);
+        if (i == n_requests / 2) {
+            n_bytes = get_resident_bytes(sundog_engine_process_get_pid(client.process));
+        }
+    }
+    int64_t n_more = get_resident_bytes(sundog_engine_process_get_pid(client.process)) - n_bytes;
+    g_test_message("%" G_GINT64_FORMAT " bytes resident, %" G_GINT64_FORMAT " more at the end",
+                   n_bytes, n_more);
+    g_assert_cmpint(n_more, <, 2 << 20);
+    engine_client_clear(&client);
+}
+
+/* In a forked process: starts an engine that decodes, tells its pid, and waits to be killed. */
+static void
+be_a_parent(int fd)
+{
+    EngineClient client;
+    start(&client);
+    SundogSubmit request = make_request(prompt, 200, 100000);
+    engine_client_submit(&client, &request);
+    pid_t pid = sundog_engine_process_get_pid(client.process);
+    g_assert_cmpint(write(fd, &pid, sizeof pid), ==, sizeof pid);
+    for (;;) {
+        g_main_context_iteration(NULL, TRUE);
+    }
+}
+
+/* kill -9 of the parent ends the engine within two seconds (G3). */
+static void
+test_parent_killed(void)
+{
+    engine_client_get_core(model);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    int fds[2];
+    g_assert_cmpint(pipe(fds), ==, 0);
+    pid_t parent = fork();
+    if (parent == 0) {
+        be_a_parent(fds[1]);
+    }
+    pid_t child;
+    g_assert_cmpint(read(fds[0], &child, sizeof child), ==, sizeof child);
+    g_usleep(100000);
+    kill(parent, SIGKILL);
+    g_assert_cmpint(waitpid(parent, NULL, 0), ==, parent);
+    pid_t reaped = 0;
+    int64_t end_us = g_get_monotonic_time() + 2 * G_USEC_PER_SEC;
+    while (reaped == 0 && g_get_monotonic_time() < end_us) {
+        reaped = waitpid(child, NULL, WNOHANG);
+        g_usleep(10000);
+    }
+    g_assert_cmpint(reaped, ==, child);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+static void
+test_skipped(void)
+{
+    g_test_skip("the model is not in the tests' cache");
+}
+
+static void
+add_tests(void)
+{
+    g_test_add_func("/engine/parent-killed", test_parent_killed); /* first: it forks */
+    g_test_add_func("/engine/ready", test_ready);
+    g_test_add_func("/engine/several", test_several);
+    g_test_add_func("/engine/every-split", test_every_split);
+    g_test_add_func("/engine/turns", test_turns);
+    g_test_add_func("/engine/cancel", test_cancel);
+    g_test_add_func("/engine/cancel-in-prefill", test_cancel_in_prefill);
+    g_test_add_func("/engine/page-borders", test_page_borders);
+    g_test_add_func("/engine/context-end", test_context_end);
+    g_test_add_func("/engine/killed-and-resubmitted", test_killed_and_resubmitted);
+    g_test_add_func("/engine/shutdown-drains", test_shutdown_drains);
+    g_test_add_func("/engine/load-faults", test_load_faults);
+    g_test_add_func("/engine/memory-flat", test_memory_flat);
+}
+
+int
+main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN);
+    g_test_init(&argc, &argv, NULL);
+    g_assert_cmpint(argc, >=, 3);
+    engine = argv[1];
+    large = g_str_equal(argv[2], "--cached");
+    n_prompt = large ? MAX_PROMPT : 240;
+    model = large ? g_build_filename(g_getenv("SUNDOG_TEST_CACHE"), argv[3], NULL) : argv[2];
+    if (g_file_test(model, G_FILE_TEST_EXISTS)) {
+        add_tests();
+    } else {
+        g_test_add_func("/engine/skipped", test_skipped);
+    }
+    return g_test_run();
+}
