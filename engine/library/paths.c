@@ -7,14 +7,23 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Makes the folder where it can. A failure is not told here: who then opens a file in it gets the
- * system's reason together with the file's name, which says more. */
+/* Makes the folder where it can, once: one that vanishes later, with its drive perhaps, is missing and
+ * not empty. A failure is not told here: who then opens a file in it gets the system's reason
+ * together with the file's name, which says more. */
 static const char *
 made(const char *base, const char *name)
 {
+    static GHashTable *asked;
+    static GMutex mutex;
     g_autofree char *folder = g_build_filename(base, "sundog", name, NULL);
-    g_mkdir_with_parents(folder, 0700);
-    return g_intern_string(folder);
+    const char *interned = g_intern_string(folder);
+    g_mutex_lock(&mutex);
+    if (!asked)
+        asked = g_hash_table_new(NULL, NULL);
+    if (g_hash_table_add(asked, (char *)interned))
+        g_mkdir_with_parents(interned, 0700);
+    g_mutex_unlock(&mutex);
+    return interned;
 }
 
 static const char *
