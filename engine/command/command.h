@@ -23,7 +23,8 @@ enum {
     X(prepare)             \
     X(pull)                \
     X(rm)                  \
-    X(show)
+    X(show)                \
+    X(tokenize)
 
 typedef struct {
     const char *name;
