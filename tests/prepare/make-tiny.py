@@ -30,6 +30,9 @@ YARN = {'rope_type': 'yarn', 'rope_theta': 10000.0, 'factor': 4.0,
         'original_max_position_embeddings': 64}
 PLAIN = {'rope_type': 'default', 'rope_theta': 10000.0}
 
+# Types of weights by a part of their name, for a file that mixes them; the rest is Q8_0.
+MIXED = {'v_proj': 'F16', 'gate_proj': 'Q4_1', 'layers.1.mlp.down_proj': 'BF16', 'embed': 'F32'}
+
 # name: family, type of weights, hidden, mlp, layers, heads, kv heads, head size, vocabulary, tied, rope
 MODELS = {
     'f32-mha': ('llama', 'F32', 24, 40, 2, 2, 2, 32, 67, True, PLAIN),
@@ -37,8 +40,12 @@ MODELS = {
     'bf16-bias-linear': ('qwen2', 'BF16', 36, 50, 2, 1, 1, 80, 61, False, LINEAR),
     'q8_0-head-128': ('llama', 'Q8_0', 64, 96, 1, 2, 1, 128, 71, True, PLAIN),
     'q4_1-gqa-yarn': ('llama', 'Q4_1', 64, 96, 2, 4, 2, 32, 83, False, YARN),
+    'mixed': ('llama', MIXED, 32, 64, 2, 2, 1, 32, 51, True, PLAIN),
     'q8_0-bias': ('qwen2', 'Q8_0', 96, 32, 1, 3, 3, 32, 65, True, PLAIN),
 }
+
+# Files of a type that the host has no kernels for: no numbers are made for them.
+REFUSED = {'q5_0-refused': ('llama', 'Q5_0', 32, 32, 1, 1, 1, 32, 40, True, PLAIN)}
 
 
 def make_model(family, hidden, mlp, layers, heads, kv_heads, head_dim, vocabulary, tied, rope):
@@ -112,19 +119,25 @@ def write_vocabulary(writer, n):
     writer.add_eos_token_id(n - 1)
 
 
+def type_of(name, kind):
+    """The GGUF type of a weight, where `kind` is one for all or a table by parts of names."""
+    if isinstance(kind, dict):
+        kind = next((k for part, k in kind.items() if part in name), 'Q8_0')
+    return gguf.GGMLQuantizationType[kind]
+
+
 def write_gguf(path, model, family, kind, rope):
     config = model.config
     writer = gguf.GGUFWriter(path, family)
     write_numbers(writer, config, rope)
     write_vocabulary(writer, config.vocab_size)
-    kind = gguf.GGMLQuantizationType[kind]
     for name, parameter in model.state_dict().items():
         if name == 'lm_head.weight' and config.tie_word_embeddings:
             continue
         values = parameter.float().numpy()
         if family == 'llama' and gguf_models.heads_of(name, config):
             values = gguf_models.pair_neighbours(values, gguf_models.heads_of(name, config))
-        of = kind if values.ndim == 2 else gguf.GGMLQuantizationType.F32
+        of = type_of(name, kind) if values.ndim == 2 else gguf.GGMLQuantizationType.F32
         data = gguf.quants.quantize(numpy.ascontiguousarray(values), of)
         writer.add_tensor(gguf_models.gguf_name(name), data, raw_dtype=of)
     if rope['rope_type'] == 'llama3':
@@ -135,13 +148,17 @@ def write_gguf(path, model, family, kind, rope):
     writer.close()
 
 
-def make(folder, name):
-    family, kind, *sizes, rope = MODELS[name]
+def make_file(folder, name, description):
+    family, kind, *sizes, rope = description
     torch.manual_seed(sum(map(ord, name)))
     model = make_model(family, *sizes, rope)
     path = os.path.join(folder, name + '.gguf')
     write_gguf(path, model, family, kind, rope)
-    gguf_models.load_weights(model, path)
+    return gguf_models.load_weights(model, path)
+
+
+def make(folder, name):
+    model = make_file(folder, name, MODELS[name])
     prompt = torch.randint(0, model.config.vocab_size, (N_PROMPT,)).tolist()
     logits, greedy = gguf_models.run_greedy(model, prompt, N_GREEDY)
     kept = sorted({*range(0, N_PROMPT, STRIDE), N_PROMPT - 1})
@@ -158,6 +175,8 @@ def main():
         return 2
     for name in MODELS:
         make(sys.argv[1], name)
+    for name, description in REFUSED.items():
+        make_file(sys.argv[1], name, description)
     return 0
 
 

@@ -7,7 +7,8 @@
 #include <string.h>
 
 static const char *const names[] = {"f32-mha",       "f16-gqa-llama3", "bf16-bias-linear",
-                                    "q8_0-head-128", "q4_1-gqa-yarn",  "q8_0-bias"};
+                                    "q8_0-head-128", "q4_1-gqa-yarn",  "q8_0-bias",
+                                    "mixed"};
 
 typedef struct {
     CoreRunner runner;
@@ -75,6 +76,12 @@ test_float(gconstpointer name)
     tiny_clear(&tiny);
 }
 
+static bool
+is_quantized(const char *name)
+{
+    return g_str_has_prefix(name, "q") || strcmp(name, "mixed") == 0;
+}
+
 /* Random weights have no structure that hides the rounding of activations to 8 bits, so this bound is
  * wide; models of floats do not quantize activations and stay close. */
 static void
@@ -86,7 +93,7 @@ test_quantized(gconstpointer name)
         core_runner_prefill(&tiny.runner, tiny.fixture.tokens, tiny.fixture.n_tokens, 64);
     double error = largest_error(&tiny, logits);
     g_test_message("largest relative error %.2e", error);
-    g_assert_cmpfloat(error, <, g_str_has_prefix(name, "q") ? 0.1 : 2e-3);
+    g_assert_cmpfloat(error, <, is_quantized(name) ? 0.1 : 2e-3);
     tiny_clear(&tiny);
 }
 

@@ -1,0 +1,186 @@
+/* Recipes: the table, rotary frequencies in closed form, and the programs as they are emitted. */
+
+#include "engine/format/error.h"
+#include "engine/recipe/recipe.h"
+#include "engine/recipe/rope.h"
+
+#include <math.h>
+#include <string.h>
+
+static SundogModelDimensions
+rope_dimensions(SundogRopeScaling scaling, double factor)
+{
+    return (SundogModelDimensions){.rope_dims = 64,
+                                   .rope_base = 10000,
+                                   .rope_scaling = scaling,
+                                   .rope_scaling_factor = factor,
+                                   .rope_original_context = 2048};
+}
+
+static double
+plain_frequency(int i)
+{
+    return pow(10000, -2.0 * i / 64);
+}
+
+static void
+test_plain_rope(void)
+{
+    SundogModelDimensions dimensions = rope_dimensions(SUNDOG_ROPE_SCALING_NONE, 1);
+    g_autofree float *frequencies = sundog_rope_dup_inverse_frequencies(&dimensions, NULL);
+    for (int i = 0; i < 32; i++)
+        g_assert_cmpfloat(frequencies[i], ==, (float)plain_frequency(i));
+    g_assert_cmpfloat(sundog_rope_get_magnitude(&dimensions), ==, 1);
+}
+
+static void
+test_linear_rope(void)
+{
+    SundogModelDimensions dimensions = rope_dimensions(SUNDOG_ROPE_SCALING_LINEAR, 4);
+    g_autofree float *frequencies = sundog_rope_dup_inverse_frequencies(&dimensions, NULL);
+    for (int i = 0; i < 32; i++)
+        g_assert_cmpfloat(frequencies[i], ==, (float)(plain_frequency(i) / 4));
+}
+
+/* Factors divide, in whichever type of floats the file has them. */
+static void
+test_factors(void)
+{
+    float values[32];
+    uint16_t halves[32];
+    SundogModelDimensions dimensions = rope_dimensions(SUNDOG_ROPE_SCALING_LLAMA3, 1);
+    for (int i = 0; i < 32; i++) {
+        values[i] = i < 16 ? 1 : 8;
+        halves[i] = i < 16 ? 0x3c00 : 0x4800; /* 1 and 8 */
+    }
+    const SundogTensor tensors[] = {
+        {.type = SUNDOG_GGUF_F32, .data = (const uint8_t *)values},
+        {.type = SUNDOG_GGUF_F16, .data = (const uint8_t *)halves},
+    };
+    for (size_t t = 0; t < G_N_ELEMENTS(tensors); t++) {
+        g_autofree float *frequencies =
+            sundog_rope_dup_inverse_frequencies(&dimensions, &tensors[t]);
+        for (int i = 0; i < 32; i++)
+            g_assert_cmpfloat(frequencies[i], ==, (float)(plain_frequency(i) / values[i]));
+    }
+}
+
+/* Fast pairs stay, slow pairs are interpolated, those between lie between, in order. */
+static void
+test_yarn(void)
+{
+    SundogModelDimensions dimensions = rope_dimensions(SUNDOG_ROPE_SCALING_YARN, 8);
+    g_autofree float *frequencies = sundog_rope_dup_inverse_frequencies(&dimensions, NULL);
+    g_assert_cmpfloat(frequencies[0], ==, (float)plain_frequency(0));
+    g_assert_cmpfloat_with_epsilon(frequencies[31], plain_frequency(31) / 8, 1e-9);
+    for (int i = 0; i < 32; i++) {
+        double share = frequencies[i] / plain_frequency(i);
+        g_assert_cmpfloat(share, <=, 1 + 1e-6);
+        g_assert_cmpfloat(share, >=, 1.0 / 8 - 1e-6);
+        g_assert_true(i == 0 || share <= frequencies[i - 1] / plain_frequency(i - 1) + 1e-6);
+    }
+    g_assert_cmpfloat_with_epsilon(sundog_rope_get_magnitude(&dimensions), 0.1 * log(8) + 1, 1e-12);
+}
+
+static void
+test_unknown(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_assert_nonnull(sundog_recipe_find("llama", NULL));
+    g_assert_nonnull(sundog_recipe_find("qwen2", NULL));
+    g_assert_null(sundog_recipe_find("mammoth", &error));
+    g_assert_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED);
+    g_assert_nonnull(strstr(error->message, "\"mammoth\""));
+    g_assert_nonnull(strstr(error->message, "llama, qwen2"));
+}
+
+static SundogShape
+small_bounds(void)
+{
+    SundogShape bounds;
+    for (int i = 0; i < SUNDOG_N_VARIABLES; i++)
+        bounds.values[i] = 4;
+    return bounds;
+}
+
+static void
+test_sample(void)
+{
+    g_autoptr(GError) error = NULL;
+    SundogShape bounds = small_bounds();
+    g_autoptr(SundogProgram) program = sundog_recipe_build_sample(1000, &bounds);
+    sundog_program_check(program, &error);
+    g_assert_no_error(error);
+}
+
+static void
+build_forward(const char *name, SundogRecipeForward *forward)
+{
+    g_autoptr(GError) error = NULL;
+    const SundogRecipeOptions options = {.cache_dtype = SUNDOG_DTYPE_F16, .bounds = small_bounds()};
+    g_autofree char *path =
+        g_build_filename(g_getenv("SUNDOG_SOURCE"), "tests", "prepare", "tiny", name, NULL);
+    g_autoptr(SundogModel) model = sundog_model_open(path, &error);
+    g_assert_no_error(error);
+    const SundogRecipe *recipe =
+        sundog_recipe_find(sundog_model_get_dimensions(model)->architecture, &error);
+    g_assert_no_error(error);
+    recipe->build_forward(model, &options, forward, &error);
+    g_assert_no_error(error);
+}
+
+/* The only thing missing in a recipe's program are the layouts, which are prepare's to give. */
+static void
+test_forward(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_auto(SundogRecipeForward) forward = {0};
+    build_forward("bf16-bias-linear.gguf", &forward);
+    SundogProgram *program = forward.program;
+    g_assert_false(sundog_program_check(program, NULL));
+    for (SundogBufferId id = 0; id < sundog_program_get_n_buffers(program); id++) {
+        const SundogBuffer *buffer = sundog_program_get_buffer(program, id);
+        bool dense = g_str_has_suffix(buffer->name, ".bias") ||
+                     strstr(buffer->name, "norm.weight") != NULL ||
+                     g_str_has_prefix(buffer->name, "rope.");
+        if (buffer->role == SUNDOG_BUFFER_WEIGHT)
+            sundog_program_set_buffer_layout(
+                program, id, dense ? SUNDOG_LAYOUT_DENSE_F32 : SUNDOG_LAYOUT_PANEL16_BF16);
+    }
+    sundog_program_check(program, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(forward.n_caches, ==, 2);
+    g_assert_nonnull(sundog_recipe_forward_find(&forward, "rope.inverse_frequencies"));
+    g_assert_null(sundog_recipe_forward_find(&forward, "token_embd.weight"));
+    g_assert_cmpuint(sundog_program_find_buffer(program, "blk.1.attn_k.bias"), !=,
+                     SUNDOG_BUFFER_NONE);
+}
+
+/* A head of its own and a tied one. */
+static void
+test_heads(void)
+{
+    g_auto(SundogRecipeForward) own = {0};
+    g_auto(SundogRecipeForward) tied = {0};
+    build_forward("f16-gqa-llama3.gguf", &own);
+    build_forward("f32-mha.gguf", &tied);
+    g_assert_cmpuint(sundog_program_find_buffer(own.program, "output.weight"), !=,
+                     SUNDOG_BUFFER_NONE);
+    g_assert_cmpuint(sundog_program_find_buffer(tied.program, "output.weight"), ==,
+                     SUNDOG_BUFFER_NONE);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/recipe/plain-rope", test_plain_rope);
+    g_test_add_func("/recipe/linear-rope", test_linear_rope);
+    g_test_add_func("/recipe/factors", test_factors);
+    g_test_add_func("/recipe/yarn", test_yarn);
+    g_test_add_func("/recipe/unknown", test_unknown);
+    g_test_add_func("/recipe/sample", test_sample);
+    g_test_add_func("/recipe/forward", test_forward);
+    g_test_add_func("/recipe/heads", test_heads);
+    return g_test_run();
+}
