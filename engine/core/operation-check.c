@@ -360,6 +360,18 @@ check_quantized(Check *check)
     }
 }
 
+/* Their panels are multiplied as one tile. */
+static void
+check_gated(Check *check)
+{
+    const SundogBuffer *gate = argument(check, 1);
+    const SundogBuffer *up = argument(check, 2);
+    if (check->operation->kind == SUNDOG_OP_LINEAR_GATED && gate != NULL && up != NULL &&
+        gate->layout != up->layout)
+        fault(check, "gate", "is in %s, up in %s", sundog_layout_name(gate->layout),
+              sundog_layout_name(up->layout));
+}
+
 #define MAX_SIZE 1048576 /* of a head and of counts of heads: their products stay far from 2^63 */
 
 static void
@@ -417,6 +429,7 @@ sundog_operation_check(const SundogProgram *program, uint32_t index, SundogExpre
     visit_dimensions(&check, bind_letter);
     visit_dimensions(&check, check_dimension);
     check_quantized(&check);
+    check_gated(&check);
 }
 
 bool

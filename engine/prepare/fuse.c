@@ -127,13 +127,21 @@ fuse_qkv(Fusion *fusion, SundogOperation *join)
         remove_operation(fusion, products[i]);
 }
 
+/* The kernels multiply gate and up as one tile. */
+static bool
+share_layout(const Fusion *fusion, const SundogOperation *gate, const SundogOperation *up)
+{
+    return sundog_program_get_buffer(fusion->program, gate->arguments[LINEAR_W])->layout ==
+           sundog_program_get_buffer(fusion->program, up->arguments[LINEAR_W])->layout;
+}
+
 static void
 fuse_gated(Fusion *fusion, SundogOperation *silu_mul)
 {
     SundogOperation *products[2];
     for (int i = 0; i < 2; i++)
         products[i] = only_writer(fusion, silu_mul->arguments[i], SUNDOG_OP_LINEAR);
-    if (!share_input(products, 2, false))
+    if (!share_input(products, 2, false) || !share_layout(fusion, products[0], products[1]))
         return;
     const SundogBufferId arguments[] = {products[0]->arguments[LINEAR_A],
                                         products[0]->arguments[LINEAR_W],

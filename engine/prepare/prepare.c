@@ -17,8 +17,8 @@
 
 /* Bytes of the manifest for one weight and one hash, and of its fixed part; it is known exactly only
  * when written, and is below a thousandth of the core. */
-#define MANIFEST_WEIGHT_BYTES 160
-#define MANIFEST_FIXED_BYTES 8192
+#define MANIFEST_WEIGHT_BYTES 130
+#define MANIFEST_FIXED_BYTES 3000
 
 /* Shares of the whole at which the phases begin. */
 #define FRACTION_WEIGHTS 0.02
@@ -85,11 +85,10 @@ sundog_prepare_estimate(const SundogModel *model, const SundogPrepareOptions *op
     g_auto(SundogPlan) plan = {0};
     if (!sundog_plan_make(&plan, model, options, error))
         return false;
-    *estimate = (SundogPrepareEstimate){
-        .core_bytes = measure_core(&plan, model),
-        .memory_bytes = plan.weight_bytes + plan.arena_bytes,
-        .page_bytes = plan.cache.page_bytes,
-    };
+    estimate->core_bytes = measure_core(&plan, model);
+    estimate->memory_bytes =
+        plan.weight_bytes + sundog_plan_measure_arena(&plan, options->n_threads);
+    estimate->page_bytes = plan.cache.page_bytes;
     return true;
 }
 

@@ -149,6 +149,17 @@ break_activation(SundogProgram *program)
 }
 
 static void
+break_gated(SundogProgram *program)
+{
+    int64_t gate = core_builder_add_matrix(program, "gate", 8, BUILDER_HIDDEN);
+    int64_t up = core_builder_add_matrix(program, "up", 8, BUILDER_HIDDEN);
+    int64_t y = core_builder_add_temporary(program, "y", 8);
+    sundog_program_set_buffer_layout(program, (SundogBufferId)up, SUNDOG_LAYOUT_PANEL16_F16);
+    core_builder_add_operation(program, SUNDOG_OP_LINEAR_GATED, find(program, "x"), gate, up, y,
+                               find(program, "workspace"), END);
+}
+
+static void
 break_bounds(SundogProgram *program)
 {
     SundogShape bounds = *sundog_program_get_bounds(program);
@@ -222,6 +233,7 @@ test_refusals(void)
         {break_alias, "operation 3, add: a and y are one buffer"},
         {break_workspace, "operation 3, linear: workspace has 1 bytes a unit, but"},
         {break_activation, "does not go with quantized activations"},
+        {break_gated, "gate is in panel16-f32, up in panel16-f16"},
         {break_bounds, "the bound of tokens is 0"},
         {break_size, "buffer \"vast\" is too large at the bounds"},
         {break_layout, "weight \"table\" is not laid out"},

@@ -31,7 +31,7 @@ YARN = {'rope_type': 'yarn', 'rope_theta': 10000.0, 'factor': 4.0,
 PLAIN = {'rope_type': 'default', 'rope_theta': 10000.0}
 
 # Types of weights by a part of their name, for a file that mixes them; the rest is Q8_0.
-MIXED = {'v_proj': 'F16', 'gate_proj': 'Q4_1', 'layers.1.mlp.down_proj': 'BF16', 'embed': 'F32'}
+MIXED = {'v_proj': 'F16', 'layers.0.mlp.gate_proj': 'Q4_1', 'layers.1.mlp.down_proj': 'BF16', 'embed': 'F32'}
 
 # name: family, type of weights, hidden, mlp, layers, heads, kv heads, head size, vocabulary, tied, rope
 MODELS = {
