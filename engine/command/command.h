@@ -24,6 +24,8 @@ enum {
     X(pull)                \
     X(rm)                  \
     X(show)                \
+    X(status)              \
+    X(stop)                \
     X(tokenize)
 
 typedef struct {
