@@ -75,7 +75,7 @@ parse_arguments(Arguments *arguments, int *argc, char ***argv, GError **error)
         {"context", 0, 0, G_OPTION_ARG_INT64, &arguments->context_length,
          "tokens a sequence may have, 0: as the core allows", "N"},
         {"cache-bytes", 0, 0, G_OPTION_ARG_INT64, &arguments->cache_bytes,
-         "memory of the cache, 0: a quarter of what is free", "N"},
+         "memory of the cache, 0: eight contexts, in a quarter of what is free", "N"},
         {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &words, NULL, "CORE"},
         {NULL},
     };

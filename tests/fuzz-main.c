@@ -5,7 +5,7 @@
  *     const char *const fuzz_seeds[] = {"text", …, NULL};
  *     void fuzz_make_seeds(void (*add)(const void *data, size_t n_bytes));
  *
- * or takes files as arguments. With -Dfuzz=true the same target links with libFuzzer instead. The
+ * or takes files as arguments; `--seconds N` first runs it for longer by hand. With -Dfuzz=true the same target links with libFuzzer instead. The
  * input that crashes is printed in hexadecimal on standard error.
  */
 
@@ -166,10 +166,16 @@ main(int argc, char **argv)
     signal(SIGABRT, print_input);
     signal(SIGSEGV, print_input);
     signal(SIGTRAP, print_input);
+    int64_t n_seconds = SECONDS;
+    if (argc > 2 && strcmp(argv[1], "--seconds") == 0) {
+        n_seconds = g_ascii_strtoll(argv[2], NULL, 10);
+        argc -= 2;
+        argv += 2;
+    }
     seeds = g_ptr_array_new_with_free_func((GDestroyNotify)g_bytes_unref);
     add_all_seeds(argc - 1, argv + 1);
     GRand *random = g_rand_new_with_seed(20260101);
-    int64_t end_us = g_get_monotonic_time() + SECONDS * G_USEC_PER_SEC;
+    int64_t end_us = g_get_monotonic_time() + n_seconds * G_USEC_PER_SEC;
     uint64_t n_runs = 0;
     for (guint i = 0; i < seeds->len; i++) { /* each as it is first */
         gsize n_bytes;

@@ -4,6 +4,10 @@
 #include <gio/gio.h>
 #include <string.h>
 
+/* What a cache is good for, unless the person asks for more: some long talks kept for their next turn,
+ * or dozens of short requests at once. More would only grow the process. */
+#define DEFAULT_CONTEXTS 8
+
 static bool
 refuse(GError **error, const SundogMemoryNeeds *needs)
 {
@@ -37,7 +41,8 @@ sundog_memory_plan_make(SundogMemoryPlan *plan, const SundogMemoryNeeds *needs, 
     if (needs->cache_bytes > 0) {
         n_pages = MIN(needs->cache_bytes / needs->page_bytes, n_fit);
     } else {
-        n_pages = MAX(n_fit / 4, MIN(context_pages + 1, n_fit / 4 * 3));
+        n_pages = MIN(n_fit / 4, DEFAULT_CONTEXTS * context_pages + 1);
+        n_pages = MAX(n_pages, MIN(context_pages + 1, n_fit / 4 * 3));
     }
     n_pages = MIN(n_pages, context_pages * needs->max_sequences + 1);
     n_pages = MIN(n_pages, needs->max_pages);

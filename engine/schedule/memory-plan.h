@@ -13,8 +13,9 @@ typedef struct {
     uint32_t page_tokens;
     uint32_t context_length; /* wanted */
     uint32_t max_sequences;
-    uint64_t max_pages;   /* that the core's programs allow */
-    uint64_t cache_bytes; /* asked for by the person; 0: a quarter of what is left */
+    uint64_t max_pages; /* that the core's programs allow */
+    uint64_t
+        cache_bytes; /* asked for by the person; 0: eight whole contexts, in a quarter of what is left */
 } SundogMemoryNeeds;
 
 typedef struct {
@@ -22,8 +23,8 @@ typedef struct {
     uint32_t context_length; /* that fits */
 } SundogMemoryPlan;
 
-/* Never more pages than max_sequences whole contexts need, and one whole context where that takes at
- * most three quarters of what is left. False (G_IO_ERROR_NO_SPACE, with what to do about it) where not
+/* Never more pages than max_sequences whole contexts need; and one whole context, where that takes at
+ * most three quarters of what is left, rather than a quarter. False (G_IO_ERROR_NO_SPACE, with what to do about it) where not
  * even one page fits. */
 bool sundog_memory_plan_make(SundogMemoryPlan *plan, const SundogMemoryNeeds *needs,
                              GError **error);

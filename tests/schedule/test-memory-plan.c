@@ -27,9 +27,13 @@ static void
 test_fits(void)
 {
     SundogMemoryNeeds needs = plain;
-    expect(needs, 1900, 8192); /* a quarter of what is left */
+    expect(needs, 128 * 8 + 1, 8192); /* eight contexts */
+    needs.available_bytes = 2400 * MIB;
+    expect(needs, 500, 8192); /* a quarter of what is left */
     needs.available_bytes = 100000 * MIB;
-    expect(needs, 128 * 16 + 1, 8192); /* no more than all can use */
+    needs.max_sequences = 3;
+    expect(needs, 128 * 3 + 1, 8192); /* no more than all can use */
+    needs.max_sequences = 16;
     needs.max_pages = 700;
     expect(needs, 700, 8192);
     needs = plain;
