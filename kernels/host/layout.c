@@ -225,18 +225,24 @@ f16_at(const uint8_t *bytes)
     return sundog_f16_to_f32(half);
 }
 
-static float
-quantized_value(SundogLayout layout, const uint8_t *panel, size_t r, size_t k)
+static void
+dequantize_q4_1_block(const uint8_t *block, size_t r, float *values)
 {
-    size_t block = k / BLOCK, column = k % BLOCK, group = column / 4, i = column % 4;
-    if (layout == SUNDOG_LAYOUT_PANEL16_Q8_0) {
-        int q = q8_0_values(panel, block, r)[64 * group + i] - 128;
-        return f16_at(q8_0_scale(panel, block, r)) * (float)q;
+    float d = f16_at(block + 2 * r), m = f16_at(block + 2 * ROWS + 2 * r);
+    for (size_t k = 0; k < BLOCK; k++) {
+        uint8_t byte = block[4 * ROWS + 64 * (k / 8) + 4 * r + k % 4];
+        int q = k % 8 < 4 ? byte & 15 : byte >> 4;
+        values[k] = fmaf(d, (float)q, m);
     }
-    const uint8_t *at = panel + block * Q4_1_PANEL_BLOCK;
-    uint8_t byte = at[4 * ROWS + 64 * (group / 2) + 4 * r + i];
-    int q = group % 2 == 0 ? byte & 15 : byte >> 4;
-    return fmaf(f16_at(at + 2 * r), (float)q, f16_at(at + 2 * ROWS + 2 * r));
+}
+
+static void
+dequantize_q8_0_block(const uint8_t *panel, size_t block, size_t r, float *values)
+{
+    float d = f16_at(q8_0_scale(panel, block, r));
+    const uint8_t *lines = q8_0_values(panel, block, r);
+    for (size_t k = 0; k < BLOCK; k++)
+        values[k] = d * (float)(lines[64 * (k / 4) + k % 4] - 128);
 }
 
 static float
@@ -263,9 +269,14 @@ sundog_layout_dequantize_row(SundogLayout layout, const uint8_t *matrix, int64_t
         return;
     }
     const uint8_t *panel = matrix + (size_t)(row / ROWS) * panel_bytes;
-    size_t r = (size_t)(row % ROWS);
-    bool blocks = layout == SUNDOG_LAYOUT_PANEL16_Q4_1 || layout == SUNDOG_LAYOUT_PANEL16_Q8_0;
-    for (size_t k = 0; k < (size_t)n_columns; k++)
-        values[k] =
-            blocks ? quantized_value(layout, panel, r, k) : float_value(layout, panel, r, k);
+    size_t r = (size_t)(row % ROWS), columns = (size_t)n_columns;
+    if (layout == SUNDOG_LAYOUT_PANEL16_Q4_1)
+        for (size_t b = 0; b < columns / BLOCK; b++)
+            dequantize_q4_1_block(panel + b * Q4_1_PANEL_BLOCK, r, values + b * BLOCK);
+    else if (layout == SUNDOG_LAYOUT_PANEL16_Q8_0)
+        for (size_t b = 0; b < columns / BLOCK; b++)
+            dequantize_q8_0_block(panel, b, r, values + b * BLOCK);
+    else
+        for (size_t k = 0; k < columns; k++)
+            values[k] = float_value(layout, panel, r, k);
 }
