@@ -119,6 +119,8 @@ sundog_appearance_install(GdkDisplay *display, GSettings *settings)
     GtkCssProvider *rules = gtk_css_provider_new();
     apply(&appearance);
     gtk_css_provider_load_from_resource(rules, "/org/sundog/Sundog/style.css");
+    /* Walking through a conversation with Tab must not select each paragraph on the way. */
+    g_object_set(gtk_settings_get_for_display(display), "gtk-label-select-on-focus", FALSE, NULL);
     gtk_style_context_add_provider_for_display(display, GTK_STYLE_PROVIDER(appearance.colours),
                                                GTK_STYLE_PROVIDER_PRIORITY_APPLICATION);
     gtk_style_context_add_provider_for_display(display, GTK_STYLE_PROVIDER(rules),

@@ -1,6 +1,7 @@
 /* A GtkSourceView in a card. */
 
 #include "app/code-card.h"
+#include "app/sideways.h"
 #include <glib/gi18n.h>
 #include <gtksourceview/gtksource.h>
 #include <string.h>
@@ -11,6 +12,7 @@ struct _SundogCodeCard {
     GtkWidget parent_instance;
     GtkWidget *box;
     GtkWidget *head;
+    GtkScrolledWindow *scroller;
     GtkLabel *language;
     GtkButton *copy;
     GtkToggleButton *wrap;
@@ -175,6 +177,7 @@ sundog_code_card_class_init(SundogCodeCardClass *class)
     gtk_widget_class_set_template_from_resource(widget_class, "/org/sundog/Sundog/code-card.ui");
     gtk_widget_class_bind_template_child(widget_class, SundogCodeCard, box);
     gtk_widget_class_bind_template_child(widget_class, SundogCodeCard, head);
+    gtk_widget_class_bind_template_child(widget_class, SundogCodeCard, scroller);
     gtk_widget_class_bind_template_child(widget_class, SundogCodeCard, language);
     gtk_widget_class_bind_template_child(widget_class, SundogCodeCard, copy);
     gtk_widget_class_bind_template_child(widget_class, SundogCodeCard, wrap);
@@ -188,6 +191,7 @@ static void
 sundog_code_card_init(SundogCodeCard *self)
 {
     gtk_widget_init_template(GTK_WIDGET(self));
+    sundog_sideways_release_vertical(self->scroller);
     gtk_text_buffer_set_enable_undo(GTK_TEXT_BUFFER(self->buffer), FALSE);
     apply_scheme(self);
     g_signal_connect_object(gtk_settings_get_default(), "notify::gtk-application-prefer-dark-theme",

@@ -135,7 +135,6 @@ sundog_composer_set_running(SundogComposer *composer, bool running, const char *
 {
     composer->running = running;
     gtk_label_set_text(composer->activity, running && activity ? activity : "");
-    gtk_widget_set_visible(GTK_WIDGET(composer->activity), running);
     update_button(composer);
 }
 

@@ -13,7 +13,7 @@
 G_DECLARE_FINAL_TYPE(SundogContextMeter, sundog_context_meter, SUNDOG, CONTEXT_METER, GObject)
 
 SundogContextMeter *sundog_context_meter_new(SundogClient *client, SundogServerFeed *feed);
-/* The chat's last message, or NULL where it is empty. */
+/* The chat's last answer that has figures, or NULL where there is none. */
 void sundog_context_meter_set_answer(SundogContextMeter *meter, SundogMessage *last);
 void sundog_context_meter_set_text(SundogContextMeter *meter, const char *text);
 int sundog_context_meter_get_used(SundogContextMeter *meter);

@@ -61,6 +61,17 @@ get_last_message(SundogConversation *self)
     return messages->len > 0 ? messages->pdata[messages->len - 1] : NULL;
 }
 
+/* The last answer that the server counted; the one being written has no figures yet. */
+static SundogMessage *
+get_counted_answer(SundogConversation *self)
+{
+    GPtrArray *messages = get_messages(self);
+    for (unsigned i = messages->len; i > 0; i--)
+        if (((SundogMessage *)messages->pdata[i - 1])->statistics)
+            return messages->pdata[i - 1];
+    return NULL;
+}
+
 static void
 update_activity(SundogConversation *self)
 {
@@ -94,7 +105,7 @@ reload(SundogConversation *self)
     sundog_message_list_set_messages(self->list, sundog_chats_load(get_chats(), self->chat));
     bool empty = get_messages(self)->len == 0;
     gtk_stack_set_visible_child_name(self->stack, empty ? "welcome" : "messages");
-    sundog_context_meter_set_answer(self->meter, get_last_message(self));
+    sundog_context_meter_set_answer(self->meter, get_counted_answer(self));
     attach_generation(self);
 }
 

@@ -124,6 +124,8 @@ fill_state(SundogLibraryRow *self)
         set_tag(self, _("Loaded"), "good");
     else if (installed)
         set_tag(self, _("On this computer"), NULL);
+    else if (!available)
+        set_tag(self, self->kind == SUNDOG_LIBRARY_CORE ? _("Ready") : _("Model file"), NULL);
     else
         set_tag(self, NULL, NULL);
     if (available)

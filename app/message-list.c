@@ -169,9 +169,18 @@ on_newest(GtkButton *button, SundogMessageList *self)
     sundog_message_list_scroll_to_end(self);
 }
 
+/* A scroll that still glides would take the position back with its next frame. */
+static void
+stop_gliding(SundogMessageList *self)
+{
+    gtk_scrolled_window_set_kinetic_scrolling(self->scroller, FALSE);
+    gtk_scrolled_window_set_kinetic_scrolling(self->scroller, TRUE);
+}
+
 void
 sundog_message_list_scroll_to_end(SundogMessageList *list)
 {
+    stop_gliding(list);
     list->following = true;
     list->n_unseen = 0;
     schedule_tick(list);

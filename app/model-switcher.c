@@ -16,6 +16,7 @@ struct _SundogModelSwitcher {
     GtkPopover *popover;
     GtkListBox *list;
     SundogChat *chat;
+    bool narrow;
 };
 
 G_DEFINE_FINAL_TYPE(SundogModelSwitcher, sundog_model_switcher, GTK_TYPE_WIDGET)
@@ -136,7 +137,7 @@ update(SundogModelSwitcher *self)
     const char *title = core ? sundog_shelf_get_title(core) : chosen ? chosen : _("No model");
     const char *target = sundog_json_get_string(core, "target", "host");
     gtk_label_set_text(self->name, title);
-    gtk_widget_set_visible(GTK_WIDGET(self->device), core != NULL);
+    gtk_widget_set_visible(GTK_WIDGET(self->device), core != NULL && !self->narrow);
     gtk_widget_set_visible(self->dot, core != NULL);
     gtk_image_set_from_icon_name(self->device, "sundog-chip-symbolic");
     gtk_widget_set_tooltip_text(GTK_WIDGET(self->device), strcmp(target, "host") == 0
@@ -153,6 +154,13 @@ void
 sundog_model_switcher_set_chat(SundogModelSwitcher *switcher, SundogChat *chat)
 {
     g_set_object(&switcher->chat, chat);
+    update(switcher);
+}
+
+void
+sundog_model_switcher_set_narrow(SundogModelSwitcher *switcher, bool narrow)
+{
+    switcher->narrow = narrow;
     update(switcher);
 }
 

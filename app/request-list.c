@@ -130,8 +130,8 @@ make_row(void)
     gtk_box_append(GTK_BOX(texts), GTK_WIDGET(row->facts));
     gtk_box_append(GTK_BOX(line), texts);
     gtk_box_append(GTK_BOX(line), row->stop);
-    GtkWidget *widget =
-        g_object_new(GTK_TYPE_LIST_BOX_ROW, "child", line, "activatable", FALSE, NULL);
+    GtkWidget *widget = g_object_new(GTK_TYPE_LIST_BOX_ROW, "child", line, "activatable", FALSE,
+                                     "focusable", FALSE, NULL);
     g_object_set_data_full(G_OBJECT(widget), "row", row, row_free);
     return widget;
 }

@@ -7,6 +7,7 @@
 #include "app/json-fields.h"
 #include "app/log-view.h"
 #include "app/request-list.h"
+#include "app/sideways.h"
 #include "app/snippets.h"
 #include "app/window.h"
 #include <glib/gi18n.h>
@@ -25,6 +26,7 @@ struct _SundogServerPage {
     GtkLabel *engine;
     GtkDropDown *tool;
     GtkLabel *snippet;
+    GtkScrolledWindow *snippet_scroller;
     GtkSwitch *keep_serving;
     GtkSwitch *start_at_login;
     bool updating;
@@ -219,6 +221,7 @@ sundog_server_page_class_init(SundogServerPageClass *class)
     BIND(engine);
     BIND(tool);
     BIND(snippet);
+    BIND(snippet_scroller);
     BIND(keep_serving);
     BIND(start_at_login);
 #undef BIND
@@ -237,6 +240,7 @@ sundog_server_page_init(SundogServerPage *self)
 {
     SundogApplication *application = sundog_application_get();
     gtk_widget_init_template(GTK_WIDGET(self));
+    sundog_sideways_release_vertical(self->snippet_scroller);
     g_autoptr(GtkStringList) tools = gtk_string_list_new(sundog_snippets_get_names());
     gtk_drop_down_set_model(self->tool, G_LIST_MODEL(tools));
     g_settings_bind(sundog_application_get_settings(application), "keep-serving",

@@ -41,6 +41,6 @@ sundog_settings_new(GError **error)
     g_autofree char *folder = g_path_get_dirname(path);
     g_mkdir_with_parents(folder, 0700);
     g_autoptr(GSettingsBackend) backend =
-        g_keyfile_settings_backend_new(path, "/org/sundog/Sundog/", NULL);
+        g_keyfile_settings_backend_new(path, "/org/sundog/Sundog/", "Sundog");
     return g_settings_new_full(schema, backend, NULL);
 }

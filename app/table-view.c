@@ -1,9 +1,12 @@
 /* A GtkGrid kept in step with the rows of a block. */
 
 #include "app/table-view.h"
+#include "app/sideways.h"
+#include <stdbool.h>
 #include <string.h>
 
-/* A cell wider than this wraps. */
+/* A cell longer than this wraps, at this width: a column that could be narrower would make the table as
+ * high as its narrowest form. */
 #define CELL_MAX_CHARACTERS 44
 
 struct _SundogTableView {
@@ -21,9 +24,9 @@ make_cell(const SundogBlock *block, unsigned row, unsigned column)
 {
     char alignment = block->alignments[column];
     float xalign = alignment == 'r' ? 1.0f : alignment == 'c' ? 0.5f : 0.0f;
-    GtkWidget *label = g_object_new(GTK_TYPE_LABEL, "xalign", xalign, "yalign", 0.0f, "wrap", TRUE,
-                                    "wrap-mode", PANGO_WRAP_WORD_CHAR, "max-width-chars",
-                                    CELL_MAX_CHARACTERS, "selectable", TRUE, "hexpand", TRUE, NULL);
+    GtkWidget *label =
+        g_object_new(GTK_TYPE_LABEL, "xalign", xalign, "yalign", 0.0f, "wrap-mode",
+                     PANGO_WRAP_WORD_CHAR, "selectable", TRUE, "hexpand", TRUE, NULL);
     gtk_widget_add_css_class(label, row == 0 && !block->continued ? "header" : "body");
     return label;
 }
@@ -40,6 +43,10 @@ update_cell(SundogTableView *self, const SundogBlock *block, unsigned row, unsig
     } else if (strcmp(gtk_label_get_label(GTK_LABEL(label)), markup) == 0)
         return;
     gtk_label_set_markup(GTK_LABEL(label), markup);
+    bool wraps = g_utf8_strlen(gtk_label_get_text(GTK_LABEL(label)), -1) > CELL_MAX_CHARACTERS;
+    gtk_label_set_wrap(GTK_LABEL(label), wraps);
+    gtk_label_set_width_chars(GTK_LABEL(label), wraps ? CELL_MAX_CHARACTERS : -1);
+    gtk_label_set_max_width_chars(GTK_LABEL(label), wraps ? CELL_MAX_CHARACTERS : -1);
 }
 
 static void
@@ -84,6 +91,7 @@ sundog_table_view_init(SundogTableView *self)
     self->grid = GTK_GRID(gtk_grid_new());
     self->scroller = g_object_new(GTK_TYPE_SCROLLED_WINDOW, "vscrollbar-policy", GTK_POLICY_NEVER,
                                   "propagate-natural-height", TRUE, "child", self->grid, NULL);
+    sundog_sideways_release_vertical(GTK_SCROLLED_WINDOW(self->scroller));
     gtk_widget_add_css_class(self->scroller, "table");
     gtk_widget_set_overflow(self->scroller, GTK_OVERFLOW_HIDDEN);
     gtk_widget_set_parent(self->scroller, GTK_WIDGET(self));

@@ -163,6 +163,17 @@ on_chat_changed(SundogWindow *self)
     update_title(self);
 }
 
+static void
+on_narrow(SundogWindow *self)
+{
+    bool narrow = sundog_split_is_narrow(self->split);
+    sundog_model_switcher_set_narrow(self->switcher, narrow);
+    if (narrow)
+        gtk_widget_add_css_class(GTK_WIDGET(self), "narrow");
+    else
+        gtk_widget_remove_css_class(GTK_WIDGET(self), "narrow");
+}
+
 /* Actions */
 
 static void
@@ -290,7 +301,8 @@ restore(SundogWindow *self)
                                 g_settings_get_int(settings, "height"));
     if (g_settings_get_boolean(settings, "maximized"))
         gtk_window_maximize(GTK_WINDOW(self));
-    g_settings_bind(settings, "sidebar", self->split, "docked", G_SETTINGS_BIND_DEFAULT);
+    g_settings_bind(settings, "sidebar", self->split, "docked",
+                    G_SETTINGS_BIND_DEFAULT | G_SETTINGS_BIND_NO_SENSITIVITY);
     SundogChat *last = sundog_chats_find(get_chats(), g_settings_get_int64(settings, "last-chat"));
     g_autoptr(SundogChat) chat = last ? g_object_ref(last) : sundog_chat_new();
     sundog_window_open_chat(self, chat);
@@ -328,6 +340,7 @@ sundog_window_class_init(SundogWindowClass *class)
     gtk_widget_class_bind_template_callback(widget_class, on_show_page);
     gtk_widget_class_bind_template_callback(widget_class, on_delete_chat);
     gtk_widget_class_bind_template_callback(widget_class, on_chat_changed);
+    gtk_widget_class_bind_template_callback(widget_class, on_narrow);
 }
 
 static void
