@@ -12,6 +12,7 @@
 #include "engine/schedule/replay-runner.h"
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -47,6 +48,13 @@ typedef struct {
 } Reader;
 
 /* Arguments */
+
+/* Not g_printerr(), which loses what the locale's encoding lacks: the reader wants UTF-8. */
+static void
+complain(const char *text)
+{
+    fprintf(stderr, "sundog-engine: %s\n", text);
+}
 
 static bool
 check_arguments(const Arguments *arguments, char **words, GError **error)
@@ -187,6 +195,21 @@ plan_memory(Engine *engine, const Arguments *arguments, GError **error)
 }
 
 static bool
+check_threads(const Engine *engine, const Arguments *arguments, GError **error)
+{
+    const SundogProgram *forward = sundog_core_get_program(engine->core, SUNDOG_PROGRAM_FORWARD);
+    int64_t most = sundog_program_get_bounds(forward)->values[SUNDOG_VARIABLE_UNITS];
+    if (arguments->n_threads <= most) {
+        return true;
+    }
+    g_set_error(error, SUNDOG_REPLAY_ERROR, SUNDOG_REPLAY_ERROR_BOUNDS,
+                "%" G_GINT64_FORMAT
+                " threads were asked for, the core runs on at most %" G_GINT64_FORMAT,
+                arguments->n_threads, most);
+    return false;
+}
+
+static bool
 open_replay(Engine *engine, const Arguments *arguments, GError **error)
 {
     uint32_t page_tokens = sundog_core_get_cache(engine->core)->page_tokens;
@@ -230,7 +253,8 @@ load(Engine *engine, const Arguments *arguments, GError **error)
     say(engine, SUNDOG_MESSAGE_HELLO,
         g_variant_new("(uss)", SUNDOG_WIRE_VERSION, SUNDOG_VERSION, valid));
     return open_core(engine, arguments, error) && plan_memory(engine, arguments, error) &&
-           open_replay(engine, arguments, error) && make_scheduler(engine, error);
+           check_threads(engine, arguments, error) && open_replay(engine, arguments, error) &&
+           make_scheduler(engine, error);
 }
 
 static void
@@ -288,12 +312,12 @@ serve(Engine *engine, const Arguments *arguments, SundogInbox *inbox)
         g_autofree char *text = g_utf8_make_valid(error->message, -1);
         SundogFault fault = {0, SUNDOG_FAULT_LOAD_FAILED, text};
         say(engine, SUNDOG_MESSAGE_FAULT, sundog_fault_pack(&fault));
-        g_printerr("sundog-engine: %s\n", error->message);
+        complain(error->message);
         return EXIT_FAILURE;
     }
     say_ready(engine);
     if (!sundog_engine_loop(engine->scheduler, inbox, engine->outbox, engine->fd, &error)) {
-        g_printerr("sundog-engine: %s\n", error->message);
+        complain(error->message);
         return EXIT_FAILURE;
     }
     return EXIT_SUCCESS;
@@ -305,7 +329,7 @@ main(int argc, char **argv)
     Arguments arguments = {0};
     g_autoptr(GError) error = NULL;
     if (!parse_arguments(&arguments, &argc, &argv, &error)) {
-        g_printerr("sundog-engine: %s\n", error->message);
+        complain(error->message);
         return 2;
     }
     Engine engine = {.fd = take_output()};

@@ -323,7 +323,7 @@ test_load_faults(void)
     g_assert_cmpint(g_mkdir_with_parents(empty, 0700), ==, 0);
     g_assert_cmpint(g_mkdir_with_parents(keys, 0700), ==, 0);
     expect_load_fault(core, "--cache-bytes", "1", "allow it more");
-    expect_load_fault(core, "--threads", "1000", "1000");
+    expect_load_fault(core, "--threads", "1000", "1000 threads");
     expect_load_fault(core, "--keys", "nowhere-at-all", "nowhere-at-all");
     expect_load_fault(core, "--keys", keys, "sign"); /* signed by nobody who is trusted here */
     expect_load_fault(empty, "--threads", "1", "core.json");
