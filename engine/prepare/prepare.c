@@ -225,6 +225,7 @@ sundog_prepare(SundogModel *model, const char *folder, const SundogKeyring *keyr
                const SundogPrepareOptions *options, GError **error)
 {
     g_auto(SundogPlan) plan = {0};
+    g_return_val_if_fail(options->name != NULL, false);
     report(options, "plan", 0);
     if (!sundog_plan_make(&plan, model, options, error) ||
         !check_space(folder, measure_core(&plan, model), error) ||

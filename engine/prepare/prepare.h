@@ -15,8 +15,8 @@ typedef enum {
 } SundogActivations;
 
 typedef struct {
-    const char *name;   /* the core's name in its manifest */
-    const char *target; /* "host" */
+    const char *name;   /* the core's name in its manifest; never NULL */
+    const char *target; /* "host", or NULL for the same */
     SundogActivations activations;
     uint32_t max_context; /* 0: what the model was trained for */
     unsigned n_threads;   /* 0: all processors */
@@ -35,6 +35,8 @@ typedef struct {
 /* What preparing will cost, from the model's header alone. */
 bool sundog_prepare_estimate(const SundogModel *model, const SundogPrepareOptions *options,
                              SundogPrepareEstimate *estimate, GError **error);
-/* Writes the core to `folder` (made whole or not at all) and signs it. */
+/* Writes the core to `folder` (made whole or not at all) and signs it. What cannot be prepared (a type
+ * of tensor, an architecture, a disk that is too small) is refused by its name before anything is
+ * written. */
 bool sundog_prepare(SundogModel *model, const char *folder, const SundogKeyring *keyring,
                     const SundogPrepareOptions *options, GError **error);

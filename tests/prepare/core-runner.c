@@ -1,6 +1,7 @@
 #include "tests/prepare/core-runner.h"
 
 #include "engine/core/step.h"
+#include "kernels/contract/sample.h"
 
 #include <glib/gstdio.h>
 #include <math.h>
@@ -160,6 +161,19 @@ core_runner_prefill(CoreRunner *runner, const int32_t *tokens, int32_t n_tokens,
         core_runner_step(runner, &part, 1);
     }
     return logits;
+}
+
+int32_t
+core_runner_sample(CoreRunner *runner)
+{
+    g_autoptr(GError) error = NULL;
+    SundogSampling *sampling = sundog_replay_get_buffer(runner->replay, "sampling");
+    SundogShape shape = *sundog_replay_get_bounds(runner->replay);
+    shape.values[SUNDOG_VARIABLE_LOGIT_ROWS] = 1;
+    *sampling = (SundogSampling){.top_p = 1, .repetition_penalty = 1};
+    sundog_replay_run(runner->replay, SUNDOG_PROGRAM_SAMPLE, &shape, &error);
+    g_assert_no_error(error);
+    return *(int32_t *)sundog_replay_get_buffer(runner->replay, "token");
 }
 
 int32_t

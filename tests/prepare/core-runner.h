@@ -43,6 +43,8 @@ void core_runner_step_of(CoreRunner *runner, const char *program, const RunnerPa
 float *core_runner_prefill(CoreRunner *runner, const int32_t *tokens, int32_t n_tokens,
                            int32_t chunk);
 
+/* The token that the core's program "sample" takes at temperature 0 from the last step's first row. */
+int32_t core_runner_sample(CoreRunner *runner);
 int32_t core_runner_best(const CoreRunner *runner, const float *logits);
 /* ‖a − b‖₂ / ‖b‖₂ */
 double relative_error(const float *a, const float *b, size_t n);

@@ -71,6 +71,7 @@ test_float(gconstpointer name)
             .start = fixture->n_tokens + i, .n_tokens = 1, .tokens = &token, .logits = next};
         g_assert_cmpint(token, ==, fixture->greedy[i]);
         core_runner_step(&tiny.runner, &part, 1);
+        g_assert_cmpint(core_runner_sample(&tiny.runner), ==, core_runner_best(&tiny.runner, next));
         last = next;
     }
     tiny_clear(&tiny);
