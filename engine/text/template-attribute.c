@@ -7,11 +7,9 @@
 static SundogValue
 no_attribute(SundogRender *render, SundogValue object, const char *name)
 {
-    return sundog_value_undefined(render, "'%s object' has no attribute '%s'",
-                                  object.kind == SUNDOG_VALUE_NONE
-                                      ? "None"
-                                      : sundog_value_type_name(object),
-                                  name);
+    return sundog_value_undefined(
+        render, "'%s object' has no attribute '%s'",
+        object.kind == SUNDOG_VALUE_NONE ? "None" : sundog_value_type_name(object), name);
 }
 
 static SundogValue
@@ -32,9 +30,8 @@ type_attribute(SundogRender *render, SundogValue object, const char *name)
     bool is_unsafe = false;
     SundogCallable method = sundog_template_find_method(object, name, &is_unsafe);
     if (is_unsafe)
-        return sundog_value_undefined(render,
-                                      "access to attribute '%s' of '%s' object is unsafe.", name,
-                                      sundog_value_type_name(object));
+        return sundog_value_undefined(render, "access to attribute '%s' of '%s' object is unsafe.",
+                                      name, sundog_value_type_name(object));
     if (method == NULL)
         return SUNDOG_MISSING;
     return sundog_template_new_function(
@@ -45,10 +42,10 @@ static SundogValue
 namespace_attribute(SundogRender *render, SundogValue object, const SundogString *name)
 {
     SundogValue *value = sundog_dict_get(render, object.dict, sundog_value_string(name));
-    return value != NULL ? *value
-                         : sundog_value_undefined(
-                               render, "'Namespace object' has no attribute '%s'",
-                               sundog_string_text(render, name));
+    return value != NULL
+               ? *value
+               : sundog_value_undefined(render, "'Namespace object' has no attribute '%s'",
+                                        sundog_string_text(render, name));
 }
 
 static SundogValue
@@ -211,8 +208,8 @@ slice_string(SundogRender *render, const SundogString *string, const Slice *slic
     for (int64_t i = slice->start; slice_goes_on(slice, i) && !sundog_render_failed(render);
          i += slice->step)
         sundog_string_builder_append_string(&builder, characters->items[i].string);
-    return sundog_value_string(sundog_string_with_markup(
-        render, sundog_string_builder_finish(&builder), string->markup));
+    return sundog_value_string(
+        sundog_string_with_markup(render, sundog_string_builder_finish(&builder), string->markup));
 }
 
 static SundogValue
@@ -251,14 +248,22 @@ path_step(SundogRender *render, SundogValue object, const char *part)
 }
 
 SundogValue
-sundog_template_get_path(SundogRender *render, SundogValue object, SundogValue path)
+sundog_template_get_path(SundogRender *render, SundogValue object, SundogValue path,
+                         SundogValue fallback)
 {
+    bool has_fallback = fallback.kind != SUNDOG_VALUE_MISSING && fallback.kind != SUNDOG_VALUE_NONE;
     if (path.kind == SUNDOG_VALUE_NONE || path.kind == SUNDOG_VALUE_MISSING)
         return object;
-    if (path.kind != SUNDOG_VALUE_STRING)
-        return sundog_template_get_item(render, object, path);
-    g_auto(GStrv) parts = g_strsplit(sundog_string_text(render, path.string), ".", -1);
-    for (char **part = parts; *part != NULL && !sundog_render_failed(render); part++)
+    g_auto(GStrv) parts = path.kind == SUNDOG_VALUE_STRING
+                              ? g_strsplit(sundog_string_text(render, path.string), ".", -1)
+                              : NULL;
+    if (parts == NULL)
+        object = sundog_template_get_item(render, object, path);
+    for (char **part = parts; part != NULL && *part != NULL && !sundog_render_failed(render);
+         part++) {
         object = path_step(render, object, *part);
+        if (object.kind == SUNDOG_VALUE_UNDEFINED && has_fallback)
+            object = fallback;
+    }
     return object;
 }

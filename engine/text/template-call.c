@@ -263,7 +263,8 @@ bind_kwargs(MacroCall *call)
             sundog_dict_set(call->render, kwargs,
                             sundog_value_literal(call->render, call->arguments->names[i]),
                             call->arguments->named[i]);
-    set_implicit(call, SUNDOG_IMPLICIT_KWARGS, (SundogValue){.kind = SUNDOG_VALUE_DICT, .dict = kwargs});
+    set_implicit(call, SUNDOG_IMPLICIT_KWARGS,
+                 (SundogValue){.kind = SUNDOG_VALUE_DICT, .dict = kwargs});
 }
 
 static void
@@ -284,7 +285,8 @@ refuse_rest(MacroCall *call)
             sundog_render_fail(call->render, SUNDOG_TEMPLATE_ERROR_RENDER,
                                "macro '%s' takes no keyword argument '%s'", macro->name,
                                call->arguments->names[i]);
-    if (call->arguments->n_positional > macro->items.n && macro->implicit[SUNDOG_IMPLICIT_VARARGS] == NULL)
+    if (call->arguments->n_positional > macro->items.n &&
+        macro->implicit[SUNDOG_IMPLICIT_VARARGS] == NULL)
         sundog_render_fail(call->render, SUNDOG_TEMPLATE_ERROR_RENDER,
                            "macro '%s' takes not more than %zu argument(s)", macro->name,
                            macro->items.n);

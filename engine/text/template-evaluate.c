@@ -266,8 +266,8 @@ evaluate_negate(SundogRender *render, const SundogNode *node)
     if (node->kind == SUNDOG_NODE_NEGATE)
         return sundog_template_negate(render, value);
     if (sundog_value_require(render, value) && !sundog_value_is_number(value))
-        sundog_render_fail(render, SUNDOG_TEMPLATE_ERROR_RENDER, "bad operand type for unary +: '%s'",
-                           sundog_value_type_name(value));
+        sundog_render_fail(render, SUNDOG_TEMPLATE_ERROR_RENDER,
+                           "bad operand type for unary +: '%s'", sundog_value_type_name(value));
     return value;
 }
 

@@ -87,8 +87,10 @@ SundogValue sundog_template_get_attribute(SundogRender *render, SundogValue obje
 SundogValue sundog_template_get_item(SundogRender *render, SundogValue object, SundogValue key);
 SundogValue sundog_template_slice(SundogRender *render, SundogValue object, SundogValue start,
                                   SundogValue stop, SundogValue step);
-/* "a.b.0" as map, sort and others take it. */
-SundogValue sundog_template_get_path(SundogRender *render, SundogValue object, SundogValue path);
+/* "a.b.0" as map, sort and others take it; fallback stands in for what is undefined on the way, unless
+ * it is MISSING or None. */
+SundogValue sundog_template_get_path(SundogRender *render, SundogValue object, SundogValue path,
+                                     SundogValue fallback);
 
 /* template-loop.c */
 SundogFlow sundog_template_run_loop(SundogRender *render, const SundogNode *node);
@@ -119,8 +121,7 @@ typedef struct {
     SundogCallable call;
 } SundogCallableRow;
 
-SundogCallable sundog_callable_find(const SundogCallableRow *rows, size_t n_rows,
-                                    const char *name);
+SundogCallable sundog_callable_find(const SundogCallableRow *rows, size_t n_rows, const char *name);
 
 /* template-format.c: `format % value` and format.format(…). */
 SundogValue sundog_template_percent(SundogRender *render, const SundogString *format,

@@ -156,8 +156,7 @@ parse_condition(SundogParser *parser)
 {
     SundogNode *node = parse_or(parser);
     while (sundog_parser_skip_name(parser, "if")) {
-        SundogNode *condition =
-            new_pair(parser, SUNDOG_NODE_CONDITION, parse_or(parser), node);
+        SundogNode *condition = new_pair(parser, SUNDOG_NODE_CONDITION, parse_or(parser), node);
         if (sundog_parser_skip_name(parser, "else"))
             condition->c = sundog_parser_expression(parser);
         node = condition;
@@ -168,9 +167,9 @@ parse_condition(SundogParser *parser)
 static SundogNode *
 parse_nested(SundogParser *parser, SundogNode *(*parse)(SundogParser *))
 {
-    SundogNode *node =
-        sundog_parser_enter(parser) ? parse(parser)
-                                    : sundog_parser_new_node(parser, SUNDOG_NODE_CONSTANT);
+    SundogNode *node = sundog_parser_enter(parser)
+                           ? parse(parser)
+                           : sundog_parser_new_node(parser, SUNDOG_NODE_CONSTANT);
     sundog_parser_leave(parser);
     return node;
 }
@@ -284,8 +283,7 @@ static SundogNode *
 parse_parentheses(SundogParser *parser)
 {
     sundog_parser_next(parser);
-    SundogNode *node =
-        sundog_parser_tuple(parser, &(SundogTupleOptions){.may_be_empty = true});
+    SundogNode *node = sundog_parser_tuple(parser, &(SundogTupleOptions){.may_be_empty = true});
     sundog_parser_expect(parser, SUNDOG_TOKEN_RPAREN);
     return node;
 }

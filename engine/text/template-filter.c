@@ -31,11 +31,11 @@ apply_method(SundogRender *render, SundogValue self, const SundogArguments *argu
     return sundog_template_find_method(text, method, &is_unsafe)(render, text, arguments);
 }
 
-#define METHOD_FILTER(name, method)                                                                \
-    static SundogValue filter_##name(SundogRender *render, SundogValue self,                      \
-                                     const SundogArguments *arguments)                             \
-    {                                                                                              \
-        return apply_method(render, self, arguments, method);                                      \
+#define METHOD_FILTER(name, method)                                          \
+    static SundogValue filter_##name(SundogRender *render, SundogValue self, \
+                                     const SundogArguments *arguments)       \
+    {                                                                        \
+        return apply_method(render, self, arguments, method);                \
     }
 METHOD_FILTER(capitalize, "capitalize")
 METHOD_FILTER(lower, "lower")
@@ -64,8 +64,8 @@ filter_center(SundogRender *render, SundogValue self, const SundogArguments *arg
         return SUNDOG_NONE;
     if (width.kind == SUNDOG_VALUE_MISSING)
         width = sundog_value_integer(80);
-    return apply_method(render, self,
-                        &(SundogArguments){.positional = &width, .n_positional = 1}, "center");
+    return apply_method(render, self, &(SundogArguments){.positional = &width, .n_positional = 1},
+                        "center");
 }
 
 static SundogValue
@@ -134,9 +134,9 @@ filter_replace(SundogRender *render, SundogValue self, const SundogArguments *ar
     int64_t count = given[2].kind == SUNDOG_VALUE_NONE
                         ? -1
                         : sundog_argument_integer(render, given[2], -1, "replace");
-    return sundog_value_string(sundog_text_replace(
-        render, sundog_value_print(render, self), sundog_value_print(render, given[0]),
-        sundog_value_print(render, given[1]), count));
+    return sundog_value_string(sundog_text_replace(render, sundog_value_print(render, self),
+                                                   sundog_value_print(render, given[0]),
+                                                   sundog_value_print(render, given[1]), count));
 }
 
 /* Words begin after white space and after - ( { [ <, which is not what str.title() thinks. */
@@ -152,8 +152,8 @@ filter_title(SundogRender *render, SundogValue self, const SundogArguments *argu
         size_t next = (size_t)(g_utf8_next_char(bytes + i) - bytes);
         const SundogString *c = sundog_string_slice(render, text.string, i, next);
         sundog_string_builder_append_string(
-            &builder, sundog_text_change_case(render, c, begins_word ? SUNDOG_CASE_UPPER
-                                                                     : SUNDOG_CASE_LOWER));
+            &builder, sundog_text_change_case(render, c,
+                                              begins_word ? SUNDOG_CASE_UPPER : SUNDOG_CASE_LOWER));
         gunichar character = g_utf8_get_char(bytes + i);
         begins_word = sundog_char_is_space(character) ||
                       (character < 0x80 && strchr("-({[<", (int)character) != NULL);
@@ -183,7 +183,8 @@ filter_indent(SundogRender *render, SundogValue self, const SundogArguments *arg
     /* As the original: a newline is added so that a last empty line counts as one. */
     const SundogString *newline = sundog_string_literal(render, "\n");
     SundogList *lines = sundog_text_split_lines(
-        render, sundog_string_concat(render, sundog_string_with_markup(render, text, false), newline),
+        render,
+        sundog_string_concat(render, sundog_string_with_markup(render, text, false), newline),
         false);
     SundogStringBuilder builder;
     sundog_string_builder_init(&builder, render);
@@ -241,8 +242,8 @@ filter_urlencode(SundogRender *render, SundogValue self, const SundogArguments *
     for (size_t i = 0; i < text->n_bytes && !sundog_render_failed(render); i++) {
         char escaped[8];
         bool plain = g_ascii_isalnum(bytes[i]) || strchr("_.-~/", bytes[i]) != NULL;
-        int n = g_snprintf(escaped, sizeof escaped, plain && bytes[i] != 0 ? "%c" : "%%%02X",
-                           bytes[i]);
+        int n =
+            g_snprintf(escaped, sizeof escaped, plain && bytes[i] != 0 ? "%c" : "%%%02X", bytes[i]);
         sundog_string_builder_append(&builder, escaped, (size_t)n, false);
     }
     return sundog_value_string(sundog_string_builder_finish(&builder));
@@ -355,7 +356,8 @@ filter_round(SundogRender *render, SundogValue self, const SundogArguments *argu
     if (!sundog_arguments_bind(render, arguments, "round", "| precision method", given) ||
         !sundog_value_require(render, self))
         return SUNDOG_NONE;
-    int precision = (int)CLAMP(sundog_argument_integer(render, given[0], 0, "round"), -300, 300);
+    int64_t asked = sundog_argument_integer(render, given[0], 0, "round");
+    int precision = (int)CLAMP(asked, -300, 300);
     const SundogString *method = sundog_argument_optional_string(render, given[1], "round");
     bool ceiling = method != NULL && sundog_string_is(render, method, "ceil");
     bool floored = method != NULL && sundog_string_is(render, method, "floor");

@@ -12,6 +12,7 @@
 typedef struct {
     bool left, center, zero, plus, space, alternate, comma;
     gunichar fill;
+    bool escapes; /* the format is markup */
     int width;
     int precision; /* -1: none */
     char type;     /* '\0': the value's own */
@@ -20,9 +21,8 @@ typedef struct {
 static void
 append_padded(SundogStringBuilder *builder, const SundogString *text, const Conversion *conversion)
 {
-    size_t missing = (size_t)conversion->width > text->n_chars
-                         ? (size_t)conversion->width - text->n_chars
-                         : 0;
+    size_t missing =
+        (size_t)conversion->width > text->n_chars ? (size_t)conversion->width - text->n_chars : 0;
     size_t before = conversion->left ? 0 : conversion->center ? missing / 2 : missing;
     for (size_t i = 0; i < before; i++)
         sundog_string_builder_append_char(builder, conversion->fill, true);
@@ -49,8 +49,8 @@ append_number(SundogStringBuilder *builder, GString *digits, bool negative,
     while (conversion->zero && digits->len + strlen(sign) < (size_t)conversion->width)
         g_string_prepend_c(digits, '0');
     g_string_prepend(digits, sign);
-    append_padded(builder,
-                  sundog_string_new(builder->render, digits->str, digits->len, true), conversion);
+    append_padded(builder, sundog_string_new(builder->render, digits->str, digits->len, true),
+                  conversion);
 }
 
 static void
@@ -60,14 +60,14 @@ append_integer(SundogStringBuilder *builder, int64_t value, const Conversion *co
     g_autoptr(GString) digits = g_string_new(NULL);
     switch (conversion->type) {
     case 'x':
-        g_string_printf(digits, conversion->alternate ? "0x%" G_GINT64_MODIFIER "x"
-                                                      : "%" G_GINT64_MODIFIER "x",
-                        magnitude);
+        g_string_printf(
+            digits, conversion->alternate ? "0x%" G_GINT64_MODIFIER "x" : "%" G_GINT64_MODIFIER "x",
+            magnitude);
         break;
     case 'X':
-        g_string_printf(digits, conversion->alternate ? "0X%" G_GINT64_MODIFIER "X"
-                                                      : "%" G_GINT64_MODIFIER "X",
-                        magnitude);
+        g_string_printf(
+            digits, conversion->alternate ? "0X%" G_GINT64_MODIFIER "X" : "%" G_GINT64_MODIFIER "X",
+            magnitude);
         break;
     case 'o':
         g_string_printf(digits, "%" G_GINT64_MODIFIER "o", magnitude);
@@ -96,7 +96,9 @@ append_float(SundogStringBuilder *builder, double value, const Conversion *conve
         char text[512], format[16];
         int precision = conversion->precision < 0 ? 6 : MIN(conversion->precision, 100);
         snprintf(format, sizeof format, "%%.%d%c", precision,
-                 percent ? 'f' : conversion->type != '\0' ? conversion->type : 'g');
+                 percent                    ? 'f'
+                 : conversion->type != '\0' ? conversion->type
+                                            : 'g');
         g_string_append(digits, g_ascii_formatd(text, sizeof text, format,
                                                 fabs(percent ? value * 100 : value)));
         if (percent)
@@ -144,16 +146,18 @@ append_percent(SundogStringBuilder *builder, SundogValue value, Conversion *conv
     SundogRender *render = builder->render;
     char type = conversion->type;
     if (type == 's' || type == 'r' || type == 'a') {
-        const SundogString *text = type == 's' ? sundog_value_print(render, value)
-                                               : repr_string(render, value);
+        const SundogString *text =
+            type == 's' ? sundog_value_print(render, value) : repr_string(render, value);
+        if (conversion->escapes)
+            text = sundog_string_escape(render, text);
         append_padded(builder, cut(render, text, conversion->precision), conversion);
     } else if (strchr("diuxXo", type) != NULL && sundog_value_is_number(value)) {
         if (value.kind == SUNDOG_VALUE_FLOAT && !(fabs(value.number) < 9e18))
             fail_conversion(render, type, value);
         else
-            append_integer(builder, value.kind == SUNDOG_VALUE_FLOAT
-                                        ? (int64_t)value.number
-                                        : sundog_value_as_integer(value),
+            append_integer(builder,
+                           value.kind == SUNDOG_VALUE_FLOAT ? (int64_t)value.number
+                                                            : sundog_value_as_integer(value),
                            conversion);
     } else if (strchr("eEfFgG", type) != NULL && sundog_value_is_number(value)) {
         append_float(builder, sundog_value_as_double(value), conversion);
@@ -164,12 +168,10 @@ append_percent(SundogStringBuilder *builder, SundogValue value, Conversion *conv
     }
 }
 
-/* A decimal number at *at, bounded, which moves past it; or -1. */
+/* A decimal number at *at, bounded, which moves past it; 0 where none stands there. */
 static int
 scan_number(const char **at, const char *end)
 {
-    if (*at == end || !g_ascii_isdigit(**at))
-        return -1;
     int number = 0;
     for (; *at < end && g_ascii_isdigit(**at); (*at)++)
         number = MIN(number * 10 + (**at - '0'), MAX_WIDTH);
@@ -203,6 +205,7 @@ typedef struct {
     const SundogValue *items;
     size_t n_items;
     size_t next;
+    bool escapes;
 } PercentSource;
 
 static SundogValue
@@ -219,8 +222,7 @@ static SundogValue
 named_value(PercentSource *source, const char *name, size_t n_bytes)
 {
     source->next = source->n_items;
-    SundogValue key =
-        sundog_value_string(sundog_string_new(source->render, name, n_bytes, true));
+    SundogValue key = sundog_value_string(sundog_string_new(source->render, name, n_bytes, true));
     SundogValue *value = source->values.kind == SUNDOG_VALUE_DICT
                              ? sundog_dict_get(source->render, source->values.dict, key)
                              : NULL;
@@ -235,7 +237,7 @@ static const char *
 convert_percent(SundogStringBuilder *builder, PercentSource *source, const char *at,
                 const char *end)
 {
-    Conversion conversion = {.fill = ' ', .precision = -1};
+    Conversion conversion = {.fill = ' ', .precision = -1, .escapes = source->escapes};
     const char *name = NULL;
     size_t n_name = 0;
     if (at < end && *at == '(') {
@@ -245,10 +247,10 @@ convert_percent(SundogStringBuilder *builder, PercentSource *source, const char 
         at = close != NULL ? close + 1 : end;
     }
     at = scan_flags(at, end, &conversion);
-    conversion.width = MAX(0, scan_number(&at, end));
+    conversion.width = scan_number(&at, end);
     if (at < end && *at == '.') {
         at++;
-        conversion.precision = MAX(0, scan_number(&at, end));
+        conversion.precision = scan_number(&at, end);
     }
     if (at == end) {
         sundog_render_fail(builder->render, SUNDOG_TEMPLATE_ERROR_RENDER, "incomplete format");
@@ -265,8 +267,12 @@ SundogValue
 sundog_template_percent(SundogRender *render, const SundogString *format, SundogValue value)
 {
     bool is_tuple = value.kind == SUNDOG_VALUE_LIST && value.list->flavor == SUNDOG_LIST_TUPLE;
-    PercentSource source = {render, value, is_tuple ? value.list->items : &value,
-                            is_tuple ? value.list->n_items : 1, 0};
+    PercentSource source = {render,
+                            value,
+                            is_tuple ? value.list->items : &value,
+                            is_tuple ? value.list->n_items : 1,
+                            0,
+                            format->markup};
     const char *text = sundog_string_text(render, format);
     const char *end = text + format->n_bytes;
     SundogStringBuilder builder;
@@ -288,8 +294,8 @@ sundog_template_percent(SundogRender *render, const SundogString *format, Sundog
     if (source.next < source.n_items && value.kind != SUNDOG_VALUE_DICT)
         sundog_render_fail(render, SUNDOG_TEMPLATE_ERROR_RENDER,
                            "not all arguments converted during string formatting");
-    return sundog_value_string(sundog_string_with_markup(
-        render, sundog_string_builder_finish(&builder), format->markup));
+    return sundog_value_string(
+        sundog_string_with_markup(render, sundog_string_builder_finish(&builder), format->markup));
 }
 
 /* [[fill]align][sign][#][0][width][,][.precision][type] */
@@ -318,14 +324,14 @@ parse_spec(const char *at, const char *end, Conversion *conversion, bool *has_al
         conversion->zero = *has_align = true;
         at++;
     }
-    conversion->width = MAX(0, scan_number(&at, end));
+    conversion->width = scan_number(&at, end);
     if (at < end && *at == ',') {
         conversion->comma = true;
         at++;
     }
     if (at < end && *at == '.') {
         at++;
-        conversion->precision = MAX(0, scan_number(&at, end));
+        conversion->precision = scan_number(&at, end);
     }
     if (at < end && g_ascii_isprint(*at))
         conversion->type = *at++;
@@ -348,8 +354,7 @@ append_formatted(SundogStringBuilder *builder, SundogValue value, const char *sp
     bool is_float = value.kind == SUNDOG_VALUE_FLOAT || (type != '\0' && strchr("eEfFgG%", type));
     if (spec == spec_end || (value.kind == SUNDOG_VALUE_STRING && (type == '\0' || type == 's'))) {
         conversion.left |= !has_align;
-        append_padded(builder,
-                      cut(render, sundog_value_print(render, value), conversion.precision),
+        append_padded(builder, cut(render, sundog_value_print(render, value), conversion.precision),
                       &conversion);
     } else if (is_integer(value) && !is_float && (type == '\0' || strchr("dxXobn", type))) {
         append_integer(builder, sundog_value_as_integer(value), &conversion);
@@ -467,6 +472,6 @@ sundog_template_format(SundogRender *render, const SundogString *format,
                                            (size_t)(at - text) + n);
         at += n;
     }
-    return sundog_value_string(sundog_string_with_markup(
-        render, sundog_string_builder_finish(&builder), format->markup));
+    return sundog_value_string(
+        sundog_string_with_markup(render, sundog_string_builder_finish(&builder), format->markup));
 }

@@ -30,8 +30,7 @@ global_range(SundogRender *render, SundogValue self, const SundogArguments *argu
     int64_t start = has_stop ? first : 0, stop = has_stop ? second : first;
     SundogList *list = sundog_list_new(render, SUNDOG_LIST_RANGE);
     if (step == 0)
-        sundog_render_fail(render, SUNDOG_TEMPLATE_ERROR_RENDER,
-                           "range() arg 3 must not be zero");
+        sundog_render_fail(render, SUNDOG_TEMPLATE_ERROR_RENDER, "range() arg 3 must not be zero");
     for (int64_t i = start; !sundog_render_failed(render) && (step > 0 ? i < stop : i > stop);) {
         if (list->n_items == MAX_RANGE)
             sundog_render_fail(render, SUNDOG_TEMPLATE_ERROR_LIMIT,
@@ -47,8 +46,8 @@ static SundogDict *
 gather_members(SundogRender *render, const SundogArguments *arguments, const char *function)
 {
     SundogDict *dict = sundog_dict_new(render);
-    if (arguments->n_positional > 1 || (arguments->n_positional == 1 &&
-                                        arguments->positional[0].kind != SUNDOG_VALUE_DICT)) {
+    if (arguments->n_positional > 1 ||
+        (arguments->n_positional == 1 && arguments->positional[0].kind != SUNDOG_VALUE_DICT)) {
         sundog_render_fail(render, SUNDOG_TEMPLATE_ERROR_RENDER,
                            "%s() takes one mapping and named arguments", function);
         return dict;
@@ -175,8 +174,7 @@ global_strftime_now(SundogRender *render, SundogValue self, const SundogArgument
     if (!sundog_arguments_bind(render, arguments, "strftime_now", "format", &format))
         return SUNDOG_NONE;
     const SundogString *given = sundog_argument_string(render, format, "strftime_now");
-    g_autoptr(GDateTime) seconds =
-        g_date_time_new_from_unix_local(render->now_us / G_USEC_PER_SEC);
+    g_autoptr(GDateTime) seconds = g_date_time_new_from_unix_local(render->now_us / G_USEC_PER_SEC);
     g_autoptr(GDateTime) time =
         seconds != NULL ? g_steal_pointer(&seconds) : g_date_time_new_from_unix_local(0);
     g_autoptr(GString) text = g_string_new(NULL);

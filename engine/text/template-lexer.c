@@ -38,8 +38,7 @@ sundog_names_intern(SundogNames *names, SundogRender *render, const char *text, 
     return known != NULL ? known : name;
 }
 
-static void
-lexer_fail(Lexer *lexer, const char *format, ...) G_GNUC_PRINTF(2, 3);
+static void lexer_fail(Lexer *lexer, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
 static void
 lexer_fail(Lexer *lexer, const char *format, ...)
@@ -127,10 +126,10 @@ static void
 push_data(Lexer *lexer, const char *from, const char *to)
 {
     if (to > from)
-        push_token(lexer, SUNDOG_TOKEN_DATA,
-                   sundog_value_string(
-                       sundog_string_new(lexer->render, from, (size_t)(to - from), true)),
-                   NULL);
+        push_token(
+            lexer, SUNDOG_TOKEN_DATA,
+            sundog_value_string(sundog_string_new(lexer->render, from, (size_t)(to - from), true)),
+            NULL);
 }
 
 /* The end of a tag at `at` whose closing text is `close`, or NULL where it does not stand there. A
@@ -180,9 +179,8 @@ lex_raw(Lexer *lexer)
 {
     for (const char *at = lexer->at; at < lexer->end; at++) {
         char sign;
-        const char *after = starts_with(at, lexer->end, "{%")
-                                ? match_raw_end(at, lexer->end, &sign)
-                                : NULL;
+        const char *after =
+            starts_with(at, lexer->end, "{%") ? match_raw_end(at, lexer->end, &sign) : NULL;
         if (after == NULL)
             continue;
         push_data(lexer, lexer->at, strip_end(lexer, lexer->at, at, sign, true));
@@ -208,8 +206,7 @@ lex_comment(Lexer *lexer)
 static const char *
 scan_digits(const char *at, const char *end, bool (*is_digit)(char))
 {
-    while (at < end &&
-           (is_digit(*at) || (*at == '_' && at + 1 < end && is_digit(at[1]))))
+    while (at < end && (is_digit(*at) || (*at == '_' && at + 1 < end && is_digit(at[1]))))
         at++;
     return at;
 }
@@ -289,9 +286,10 @@ match_integer(const char *at, const char *end, unsigned *base)
 static void
 lex_number(Lexer *lexer)
 {
-    bool after_dot = lexer->tokens->len > 0 &&
-                     g_array_index(lexer->tokens, SundogTemplateToken, lexer->tokens->len - 1)
-                             .kind == SUNDOG_TOKEN_DOT;
+    bool after_dot =
+        lexer->tokens->len > 0 &&
+        g_array_index(lexer->tokens, SundogTemplateToken, lexer->tokens->len - 1).kind ==
+            SUNDOG_TOKEN_DOT;
     const char *after = after_dot ? NULL : match_float(lexer->at, lexer->end);
     if (after != NULL) {
         g_autofree char *text = dup_without_underscores(lexer->at, after);
@@ -443,8 +441,8 @@ lex_operator(Lexer *lexer)
         advance(lexer, lexer->at + strlen(token_texts[kind]));
         return;
     }
-    lexer_fail(lexer, "unexpected character '%.*s'",
-               (int)(g_utf8_next_char(lexer->at) - lexer->at), lexer->at);
+    lexer_fail(lexer, "unexpected character '%.*s'", (int)(g_utf8_next_char(lexer->at) - lexer->at),
+               lexer->at);
 }
 
 /* The inside of {{ }} or {% %}. */
@@ -456,10 +454,10 @@ lex_tag(Lexer *lexer, const char *close, SundogTemplateTokenKind end_kind)
             lexer_fail(lexer, "a tag does not end with '%s'", close);
             return;
         }
-        const char *after = lexer->closers->len > 0
-                                ? NULL
-                                : match_close(lexer->at, lexer->end, close,
-                                              end_kind == SUNDOG_TOKEN_BLOCK_END);
+        const char *after =
+            lexer->closers->len > 0
+                ? NULL
+                : match_close(lexer->at, lexer->end, close, end_kind == SUNDOG_TOKEN_BLOCK_END);
         size_t n_space = space_at(lexer->at, lexer->end);
         if (after != NULL) {
             push_token(lexer, end_kind, SUNDOG_NONE, NULL);

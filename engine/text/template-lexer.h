@@ -8,42 +8,42 @@
 #include "engine/text/template-value.h"
 
 /* X(NAME, text as an error shows it) */
-#define SUNDOG_TEMPLATE_TOKENS(X)                                                                  \
-    X(END, "end of template")                                                                      \
-    X(DATA, "template text")                                                                       \
-    X(VARIABLE_BEGIN, "{{")                                                                        \
-    X(VARIABLE_END, "}}")                                                                          \
-    X(BLOCK_BEGIN, "{%")                                                                           \
-    X(BLOCK_END, "%}")                                                                             \
-    X(NAME, "name")                                                                                \
-    X(STRING, "string")                                                                            \
-    X(INTEGER, "integer")                                                                          \
-    X(FLOAT, "float")                                                                              \
-    X(FLOORDIV, "//")                                                                              \
-    X(POW, "**")                                                                                   \
-    X(EQ, "==")                                                                                    \
-    X(NE, "!=")                                                                                    \
-    X(GTEQ, ">=")                                                                                  \
-    X(LTEQ, "<=")                                                                                  \
-    X(ADD, "+")                                                                                    \
-    X(SUB, "-")                                                                                    \
-    X(DIV, "/")                                                                                    \
-    X(MUL, "*")                                                                                    \
-    X(MOD, "%")                                                                                    \
-    X(TILDE, "~")                                                                                  \
-    X(LBRACKET, "[")                                                                               \
-    X(RBRACKET, "]")                                                                               \
-    X(LPAREN, "(")                                                                                 \
-    X(RPAREN, ")")                                                                                 \
-    X(LBRACE, "{")                                                                                 \
-    X(RBRACE, "}")                                                                                 \
-    X(GT, ">")                                                                                     \
-    X(LT, "<")                                                                                     \
-    X(ASSIGN, "=")                                                                                 \
-    X(DOT, ".")                                                                                    \
-    X(COLON, ":")                                                                                  \
-    X(PIPE, "|")                                                                                   \
-    X(COMMA, ",")                                                                                  \
+#define SUNDOG_TEMPLATE_TOKENS(X) \
+    X(END, "end of template")     \
+    X(DATA, "template text")      \
+    X(VARIABLE_BEGIN, "{{")       \
+    X(VARIABLE_END, "}}")         \
+    X(BLOCK_BEGIN, "{%")          \
+    X(BLOCK_END, "%}")            \
+    X(NAME, "name")               \
+    X(STRING, "string")           \
+    X(INTEGER, "integer")         \
+    X(FLOAT, "float")             \
+    X(FLOORDIV, "//")             \
+    X(POW, "**")                  \
+    X(EQ, "==")                   \
+    X(NE, "!=")                   \
+    X(GTEQ, ">=")                 \
+    X(LTEQ, "<=")                 \
+    X(ADD, "+")                   \
+    X(SUB, "-")                   \
+    X(DIV, "/")                   \
+    X(MUL, "*")                   \
+    X(MOD, "%")                   \
+    X(TILDE, "~")                 \
+    X(LBRACKET, "[")              \
+    X(RBRACKET, "]")              \
+    X(LPAREN, "(")                \
+    X(RPAREN, ")")                \
+    X(LBRACE, "{")                \
+    X(RBRACE, "}")                \
+    X(GT, ">")                    \
+    X(LT, "<")                    \
+    X(ASSIGN, "=")                \
+    X(DOT, ".")                   \
+    X(COLON, ":")                 \
+    X(PIPE, "|")                  \
+    X(COMMA, ",")                 \
     X(SEMICOLON, ";")
 
 typedef enum {

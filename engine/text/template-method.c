@@ -220,8 +220,8 @@ has_affix(SundogRender *render, SundogValue self, const SundogArguments *argumen
     bool within = bounds(render, self.string, given + 1, name, &from, &to);
     if (given[0].kind != SUNDOG_VALUE_LIST || given[0].list->flavor != SUNDOG_LIST_TUPLE) {
         const SundogString *affix = sundog_argument_string(render, given[0], name);
-        return sundog_value_boolean(
-            within && matches_at_edge(render, self.string, affix, from, to, at_end));
+        return sundog_value_boolean(within &&
+                                    matches_at_edge(render, self.string, affix, from, to, at_end));
     }
     bool found = false;
     for (size_t i = 0; i < given[0].list->n_items && within && !found; i++)
@@ -350,16 +350,13 @@ pad(SundogRender *render, SundogValue self, const SundogArguments *arguments, co
     const SundogString *fill = sundog_argument_optional_string(render, given[1], name);
     int64_t missing = MAX(0, width - (int64_t)self.string->n_chars);
     /* Python's center() puts the odd one to the left where the width is odd. */
-    int64_t left = *name == 'r'   ? missing
-                   : *name == 'l' ? 0
-                                  : missing / 2 + (missing & width & 1);
+    int64_t left = *name == 'r' ? missing : *name == 'l' ? 0 : missing / 2 + (missing & width & 1);
     if (fill == NULL)
         fill = sundog_string_literal(render, " ");
     if (fill->n_chars != 1)
         sundog_render_fail(render, SUNDOG_TEMPLATE_ERROR_RENDER,
                            "the fill character must be exactly one character long");
-    return like(render, self,
-                sundog_text_pad(render, self.string, left, missing - left, fill));
+    return like(render, self, sundog_text_pad(render, self.string, left, missing - left, fill));
 }
 
 static SundogValue
@@ -394,9 +391,9 @@ method_zfill(SundogRender *render, SundogValue self, const SundogArguments *argu
         sundog_string_slice(render, self.string, n_sign, self.string->n_bytes);
     const SundogString *padded =
         sundog_text_pad(render, rest, missing, 0, sundog_string_literal(render, "0"));
-    return like(render, self,
-                sundog_string_concat(
-                    render, sundog_string_slice(render, self.string, 0, n_sign), padded));
+    return like(
+        render, self,
+        sundog_string_concat(render, sundog_string_slice(render, self.string, 0, n_sign), padded));
 }
 
 static SundogValue
@@ -416,11 +413,11 @@ char_is_space(gunichar c)
     return sundog_char_is_space(c);
 }
 
-#define CHAR_TEST(name, holds)                                                                     \
-    static SundogValue method_##name(SundogRender *render, SundogValue self,                      \
-                                     const SundogArguments *arguments)                             \
-    {                                                                                              \
-        return all_chars(render, self, holds);                                                     \
+#define CHAR_TEST(name, holds)                                               \
+    static SundogValue method_##name(SundogRender *render, SundogValue self, \
+                                     const SundogArguments *arguments)       \
+    {                                                                        \
+        return all_chars(render, self, holds);                               \
     }
 CHAR_TEST(isalnum, g_unichar_isalnum)
 CHAR_TEST(isalpha, g_unichar_isalpha)
@@ -464,25 +461,44 @@ method_format(SundogRender *render, SundogValue self, const SundogArguments *arg
 }
 
 static const SundogCallableRow string_methods[] = {
-    {"capitalize", method_capitalize}, {"casefold", method_lower},
-    {"center", method_center},         {"count", method_count},
-    {"endswith", method_endswith},     {"find", method_find},
-    {"format", method_format},         {"index", method_index},
-    {"isalnum", method_isalnum},       {"isalpha", method_isalpha},
-    {"isdecimal", method_isdigit},     {"isdigit", method_isdigit},
-    {"islower", method_islower},       {"isnumeric", method_isdigit},
-    {"isspace", method_isspace},       {"isupper", method_isupper},
-    {"join", method_join},             {"ljust", method_ljust},
-    {"lower", method_lower},           {"lstrip", method_lstrip},
-    {"partition", method_partition},   {"removeprefix", method_removeprefix},
-    {"removesuffix", method_removesuffix}, {"replace", method_replace},
-    {"rfind", method_rfind},           {"rindex", method_rindex},
-    {"rjust", method_rjust},           {"rpartition", method_rpartition},
-    {"rsplit", method_rsplit},         {"rstrip", method_rstrip},
-    {"split", method_split},           {"splitlines", method_splitlines},
-    {"startswith", method_startswith}, {"strip", method_strip},
-    {"swapcase", method_swapcase},     {"title", method_title},
-    {"upper", method_upper},           {"zfill", method_zfill},
+    {"capitalize", method_capitalize},
+    {"casefold", method_lower},
+    {"center", method_center},
+    {"count", method_count},
+    {"endswith", method_endswith},
+    {"find", method_find},
+    {"format", method_format},
+    {"index", method_index},
+    {"isalnum", method_isalnum},
+    {"isalpha", method_isalpha},
+    {"isdecimal", method_isdigit},
+    {"isdigit", method_isdigit},
+    {"islower", method_islower},
+    {"isnumeric", method_isdigit},
+    {"isspace", method_isspace},
+    {"isupper", method_isupper},
+    {"join", method_join},
+    {"ljust", method_ljust},
+    {"lower", method_lower},
+    {"lstrip", method_lstrip},
+    {"partition", method_partition},
+    {"removeprefix", method_removeprefix},
+    {"removesuffix", method_removesuffix},
+    {"replace", method_replace},
+    {"rfind", method_rfind},
+    {"rindex", method_rindex},
+    {"rjust", method_rjust},
+    {"rpartition", method_rpartition},
+    {"rsplit", method_rsplit},
+    {"rstrip", method_rstrip},
+    {"split", method_split},
+    {"splitlines", method_splitlines},
+    {"startswith", method_startswith},
+    {"strip", method_strip},
+    {"swapcase", method_swapcase},
+    {"title", method_title},
+    {"upper", method_upper},
+    {"zfill", method_zfill},
 };
 
 static SundogValue
@@ -492,9 +508,7 @@ method_get(SundogRender *render, SundogValue self, const SundogArguments *argume
     if (!sundog_arguments_bind(render, arguments, "get", "key | default", given))
         return SUNDOG_NONE;
     SundogValue *value = sundog_dict_get(render, self.dict, given[0]);
-    return value != NULL                            ? *value
-           : given[1].kind == SUNDOG_VALUE_MISSING ? SUNDOG_NONE
-                                                    : given[1];
+    return value != NULL ? *value : given[1].kind == SUNDOG_VALUE_MISSING ? SUNDOG_NONE : given[1];
 }
 
 static SundogValue
@@ -596,9 +610,9 @@ SundogCallable
 sundog_template_find_method(SundogValue object, const char *name, bool *is_unsafe)
 {
     bool is_list = object.kind == SUNDOG_VALUE_LIST && object.list->flavor <= SUNDOG_LIST_TUPLE;
-    *is_unsafe = (object.kind == SUNDOG_VALUE_DICT && is_one_of(name, dict_changers)) ||
-                 (is_list && object.list->flavor == SUNDOG_LIST_LIST &&
-                  is_one_of(name, list_changers));
+    *is_unsafe =
+        (object.kind == SUNDOG_VALUE_DICT && is_one_of(name, dict_changers)) ||
+        (is_list && object.list->flavor == SUNDOG_LIST_LIST && is_one_of(name, list_changers));
     if (object.kind == SUNDOG_VALUE_STRING)
         return sundog_callable_find(string_methods, G_N_ELEMENTS(string_methods), name);
     if (object.kind == SUNDOG_VALUE_DICT)

@@ -130,7 +130,8 @@ check_target(SundogParser *parser, const SundogNode *target)
     if (target->kind == SUNDOG_NODE_TUPLE) {
         for (size_t i = 0; i < target->items.n; i++)
             check_target(parser, target->items.nodes[i]);
-    } else if (target->kind != SUNDOG_NODE_NAME && target->kind != SUNDOG_NODE_NAMESPACE_ATTRIBUTE) {
+    } else if (target->kind != SUNDOG_NODE_NAME &&
+               target->kind != SUNDOG_NODE_NAMESPACE_ATTRIBUTE) {
         sundog_parser_fail(parser, "only names can be assigned to");
     }
 }
@@ -190,8 +191,8 @@ parse_if(SundogParser *parser)
     GPtrArray *branches = g_ptr_array_new();
     const char *end = "elif";
     while (strcmp(end, "elif") == 0 && !sundog_render_failed(parser->render)) {
-        g_ptr_array_add(branches, sundog_parser_tuple(
-                                      parser, &(SundogTupleOptions){.no_condition = true}));
+        g_ptr_array_add(branches,
+                        sundog_parser_tuple(parser, &(SundogTupleOptions){.no_condition = true}));
         g_ptr_array_add(branches, parse_block(parser, ends, &end));
     }
     node->items = sundog_parser_take_list(parser, branches);

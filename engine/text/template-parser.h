@@ -37,11 +37,11 @@ SundogTemplateToken sundog_parser_expect(SundogParser *parser, SundogTemplateTok
 SundogNodeList sundog_parser_take_list(SundogParser *parser, GPtrArray *nodes);
 
 typedef struct {
-    bool simplified;       /* names and literals alone: an assignment's target */
-    bool no_condition;     /* no `x if y` at the top: what stands in {% if %} and {% for %} */
-    bool may_be_empty;     /* () */
-    bool with_namespace;   /* ns.name is a target */
-    const char *end_name;  /* a name that ends the tuple, or NULL */
+    bool simplified;      /* names and literals alone: an assignment's target */
+    bool no_condition;    /* no `x if y` at the top: what stands in {% if %} and {% for %} */
+    bool may_be_empty;    /* () */
+    bool with_namespace;  /* ns.name is a target */
+    const char *end_name; /* a name that ends the tuple, or NULL */
 } SundogTupleOptions;
 
 SundogNode *sundog_parser_expression(SundogParser *parser);

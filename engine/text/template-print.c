@@ -114,9 +114,10 @@ repr_char(SundogStringBuilder *builder, gunichar c, char quote, bool trusted)
     else if (is_printable(c))
         sundog_string_builder_append_char(builder, c, trusted);
     else
-        append_formatted(builder, trusted, c < 0x100     ? "\\x%02x"
-                                           : c < 0x10000 ? "\\u%04x"
-                                                         : "\\U%08x",
+        append_formatted(builder, trusted,
+                         c < 0x100     ? "\\x%02x"
+                         : c < 0x10000 ? "\\u%04x"
+                                       : "\\U%08x",
                          c);
 }
 
@@ -141,8 +142,8 @@ repr_string(SundogStringBuilder *builder, const SundogString *string)
 static void
 repr_list(SundogStringBuilder *builder, const SundogList *list)
 {
-    static const char *const opening[] = {"[", "(", "range(", "dict_keys([", "dict_values([",
-                                          "dict_items([", "<generator object>"};
+    static const char *const opening[] = {
+        "[", "(", "range(", "dict_keys([", "dict_values([", "dict_items([", "<generator object>"};
     static const char *const closing[] = {"]", ")", ")", "])", "])", "])", ""};
     append_formatted(builder, false, "%s", opening[list->flavor]);
     if (list->flavor == SUNDOG_LIST_RANGE) {
@@ -324,8 +325,9 @@ json_scalar(SundogStringBuilder *builder, SundogValue value)
             append_formatted(builder, false, "%s", number);
         else
             append_formatted(builder, false, "%s",
-                             isnan(value.number) ? "NaN" : value.number < 0 ? "-Infinity"
-                                                                            : "Infinity");
+                             isnan(value.number) ? "NaN"
+                             : value.number < 0  ? "-Infinity"
+                                                 : "Infinity");
         break;
     default:
         sundog_render_fail(builder->render, SUNDOG_TEMPLATE_ERROR_RENDER,

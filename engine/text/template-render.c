@@ -8,7 +8,7 @@
 #define CHUNK_BYTES ((size_t)64 << 10)
 #define ALIGNMENT 16u
 
-G_DEFINE_QUARK(sundog-template-error-quark, sundog_template_error)
+G_DEFINE_QUARK(sundog - template - error - quark, sundog_template_error)
 
 void
 sundog_render_init(SundogRender *render)

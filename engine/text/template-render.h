@@ -43,7 +43,7 @@ void sundog_render_clear(SundogRender *render);
 /* Zeroed bytes, aligned to 16, that live as long as the rendering. Never NULL: past the limit it sets
  * the error and still gives what was asked, which each caller has bounded. */
 void *sundog_render_take(SundogRender *render, size_t n_bytes);
-#define sundog_render_take_array(render, type, n)                                                  \
+#define sundog_render_take_array(render, type, n) \
     ((type *)sundog_render_take((render), sizeof(type) * (size_t)(n)))
 
 /* Counts work; false once there was an error or too much of it. */

@@ -60,7 +60,8 @@ filter_slice(SundogRender *render, SundogValue self, const SundogArguments *argu
     int64_t n = sundog_argument_integer(render, given[0], 1, "slice");
     const SundogList *items = sundog_value_iterate(render, self);
     if (n <= 0)
-        sundog_render_fail(render, SUNDOG_TEMPLATE_ERROR_RENDER, "slice() needs at least one slice");
+        sundog_render_fail(render, SUNDOG_TEMPLATE_ERROR_RENDER,
+                           "slice() needs at least one slice");
     SundogList *result = sundog_list_new(render, SUNDOG_LIST_LIST);
     bool fills = given[1].kind != SUNDOG_VALUE_MISSING && given[1].kind != SUNDOG_VALUE_NONE;
     size_t at = 0;
@@ -103,8 +104,7 @@ filter_last(SundogRender *render, SundogValue self, const SundogArguments *argum
     if (items == NULL)
         return SUNDOG_NONE;
     return items->n_items > 0 ? items->items[items->n_items - 1]
-                              : sundog_value_undefined(render,
-                                                       "No last item, sequence was empty.");
+                              : sundog_value_undefined(render, "No last item, sequence was empty.");
 }
 
 static SundogValue
@@ -112,8 +112,8 @@ filter_length(SundogRender *render, SundogValue self, const SundogArguments *arg
 {
     int64_t length = sundog_value_length(self);
     if (length < 0)
-        sundog_render_fail(render, SUNDOG_TEMPLATE_ERROR_RENDER,
-                           "object of type '%s' has no len()", sundog_value_type_name(self));
+        sundog_render_fail(render, SUNDOG_TEMPLATE_ERROR_RENDER, "object of type '%s' has no len()",
+                           sundog_value_type_name(self));
     return sundog_value_integer(length);
 }
 
@@ -158,7 +158,8 @@ filter_join(SundogRender *render, SundogValue self, const SundogArguments *argum
     for (size_t i = 0; items != NULL && i < items->n_items && !sundog_render_failed(render); i++) {
         if (i > 0)
             sundog_string_builder_append_string(&builder, separator);
-        SundogValue item = sundog_template_get_path(render, items->items[i], given[1]);
+        SundogValue item =
+            sundog_template_get_path(render, items->items[i], given[1], SUNDOG_MISSING);
         sundog_string_builder_append_string(&builder, sundog_value_print(render, item));
     }
     return sundog_value_string(sundog_string_builder_finish(&builder));
@@ -181,14 +182,9 @@ static SundogValue
 map_attribute(SundogRender *render, const SundogList *items, SundogValue path, SundogValue fallback)
 {
     SundogList *result = sundog_list_new(render, SUNDOG_LIST_LIST);
-    bool has_fallback =
-        fallback.kind != SUNDOG_VALUE_MISSING && fallback.kind != SUNDOG_VALUE_NONE;
-    for (size_t i = 0; i < items->n_items && !sundog_render_failed(render); i++) {
-        SundogValue value = sundog_template_get_path(render, items->items[i], path);
-        if (value.kind == SUNDOG_VALUE_UNDEFINED && has_fallback)
-            value = fallback;
-        sundog_list_append(render, result, value);
-    }
+    for (size_t i = 0; i < items->n_items && !sundog_render_failed(render); i++)
+        sundog_list_append(render, result,
+                           sundog_template_get_path(render, items->items[i], path, fallback));
     return new_generator(render, result);
 }
 
@@ -208,10 +204,18 @@ find_named(SundogRender *render, const SundogArguments *arguments, size_t index,
     return sundog_render_failed(render) ? NULL : call;
 }
 
+/* What map, select and their like run over: nothing for a value that counts as false, None too. */
+static const SundogList *
+iterate_if_true(SundogRender *render, SundogValue value)
+{
+    return sundog_value_is_true(value) ? sundog_value_iterate(render, value)
+                                       : sundog_list_new(render, SUNDOG_LIST_LIST);
+}
+
 static SundogValue
 filter_map(SundogRender *render, SundogValue self, const SundogArguments *arguments)
 {
-    const SundogList *items = sundog_value_iterate(render, self);
+    const SundogList *items = iterate_if_true(render, self);
     SundogValue given[2];
     if (items == NULL)
         return SUNDOG_NONE;
@@ -219,8 +223,7 @@ filter_map(SundogRender *render, SundogValue self, const SundogArguments *argume
         return sundog_arguments_bind(render, arguments, "map", "attribute | default", given)
                    ? map_attribute(render, items, given[0], given[1])
                    : SUNDOG_NONE;
-    SundogCallable call =
-        find_named(render, arguments, 0, sundog_template_find_filter, "filter");
+    SundogCallable call = find_named(render, arguments, 0, sundog_template_find_filter, "filter");
     SundogArguments rest = drop(arguments, 1);
     SundogList *result = sundog_list_new(render, SUNDOG_LIST_LIST);
     for (size_t i = 0; call != NULL && i < items->n_items && !sundog_render_failed(render); i++)
@@ -233,10 +236,11 @@ static SundogValue
 choose(SundogRender *render, SundogValue self, const SundogArguments *arguments, bool by_path,
        bool wanted)
 {
-    const SundogList *items = sundog_value_iterate(render, self);
+    const SundogList *items = iterate_if_true(render, self);
     size_t n_own = by_path ? 1 : 0;
     if (arguments->n_positional < n_own)
-        sundog_render_fail(render, SUNDOG_TEMPLATE_ERROR_RENDER, "Missing parameter for attribute name");
+        sundog_render_fail(render, SUNDOG_TEMPLATE_ERROR_RENDER,
+                           "Missing parameter for attribute name");
     bool has_test = arguments->n_positional > n_own;
     SundogCallable test =
         has_test ? find_named(render, arguments, n_own, sundog_template_find_test, "test") : NULL;
@@ -245,7 +249,8 @@ choose(SundogRender *render, SundogValue self, const SundogArguments *arguments,
     for (size_t i = 0; items != NULL && !sundog_render_failed(render) && i < items->n_items; i++) {
         SundogValue value = items->items[i];
         if (by_path)
-            value = sundog_template_get_path(render, value, arguments->positional[0]);
+            value =
+                sundog_template_get_path(render, value, arguments->positional[0], SUNDOG_MISSING);
         if (test != NULL && !sundog_render_failed(render))
             value = test(render, value, &rest);
         if (sundog_value_is_true(value) == wanted)
@@ -315,15 +320,17 @@ sort_key(SundogRender *render, SundogValue item, SundogValue path, bool case_sen
 {
     if (path.kind != SUNDOG_VALUE_STRING ||
         strchr(sundog_string_text(render, path.string), ',') == NULL)
-        return fold_case(render, sundog_template_get_path(render, item, path), case_sensitive);
-    SundogList *paths = sundog_text_split(render, path.string, sundog_string_literal(render, ","),
-                                          -1, false);
+        return fold_case(render, sundog_template_get_path(render, item, path, SUNDOG_MISSING),
+                         case_sensitive);
+    SundogList *paths =
+        sundog_text_split(render, path.string, sundog_string_literal(render, ","), -1, false);
     SundogList *keys = sundog_list_new(render, SUNDOG_LIST_LIST);
     for (size_t i = 0; i < paths->n_items && !sundog_render_failed(render); i++)
-        sundog_list_append(render, keys,
-                           fold_case(render,
-                                     sundog_template_get_path(render, item, paths->items[i]),
-                                     case_sensitive));
+        sundog_list_append(
+            render, keys,
+            fold_case(render,
+                      sundog_template_get_path(render, item, paths->items[i], SUNDOG_MISSING),
+                      case_sensitive));
     return sundog_value_list(keys);
 }
 
@@ -333,8 +340,8 @@ sort_items(SundogRender *render, const SundogList *items, SundogValue path, bool
 {
     Keyed *keyed = sundog_render_take_array(render, Keyed, items->n_items);
     for (size_t i = 0; i < items->n_items && !sundog_render_failed(render); i++)
-        keyed[i] = (Keyed){sort_key(render, items->items[i], path, case_sensitive),
-                           items->items[i], i};
+        keyed[i] =
+            (Keyed){sort_key(render, items->items[i], path, case_sensitive), items->items[i], i};
     SundogList *result = sundog_list_new(render, SUNDOG_LIST_LIST);
     if (sundog_render_failed(render))
         return sundog_value_list(result);
@@ -377,8 +384,8 @@ filter_dictsort(SundogRender *render, SundogValue self, const SundogArguments *a
                            "'%s object' has no attribute 'items'", sundog_value_type_name(self));
     if (sundog_render_failed(render))
         return SUNDOG_NONE;
-    SundogValue view = sundog_template_find_method(self, "items", &is_unsafe)(
-        render, self, &(SundogArguments){0});
+    SundogValue view =
+        sundog_template_find_method(self, "items", &is_unsafe)(render, self, &(SundogArguments){0});
     if (sundog_render_failed(render))
         return SUNDOG_NONE;
     return sort_items(render, view.list, sundog_value_integer(by_value),
@@ -396,7 +403,7 @@ filter_unique(SundogRender *render, SundogValue self, const SundogArguments *arg
     SundogList *result = sundog_list_new(render, SUNDOG_LIST_LIST);
     for (size_t i = 0; items != NULL && i < items->n_items && !sundog_render_failed(render); i++) {
         SundogValue key = fold_case(
-            render, sundog_template_get_path(render, items->items[i], given[1]),
+            render, sundog_template_get_path(render, items->items[i], given[1], SUNDOG_MISSING),
             sundog_value_is_true(given[0]));
         if (sundog_dict_get(render, seen, key) == NULL)
             sundog_list_append(render, result, items->items[i]);
@@ -417,8 +424,10 @@ extreme(SundogRender *render, SundogValue self, const SundogArguments *arguments
     SundogValue best = SUNDOG_MISSING, best_key = SUNDOG_MISSING;
     for (size_t i = 0; items != NULL && i < items->n_items && !sundog_render_failed(render); i++) {
         SundogValue key = fold_case(
-            render, sundog_template_get_path(render, items->items[i], given[1]), case_sensitive);
-        if (i == 0 || sundog_value_compare(render, key, best_key, wanted < 0 ? "<" : ">") == wanted) {
+            render, sundog_template_get_path(render, items->items[i], given[1], SUNDOG_MISSING),
+            case_sensitive);
+        if (i == 0 ||
+            sundog_value_compare(render, key, best_key, wanted < 0 ? "<" : ">") == wanted) {
             best = items->items[i];
             best_key = key;
         }
@@ -446,13 +455,12 @@ filter_sum(SundogRender *render, SundogValue self, const SundogArguments *argume
     SundogValue given[2];
     if (!sundog_arguments_bind(render, arguments, "sum", "| attribute start", given))
         return SUNDOG_NONE;
-    SundogValue total =
-        given[1].kind == SUNDOG_VALUE_MISSING ? sundog_value_integer(0) : given[1];
+    SundogValue total = given[1].kind == SUNDOG_VALUE_MISSING ? sundog_value_integer(0) : given[1];
     const SundogList *items = sundog_value_iterate(render, self);
     for (size_t i = 0; items != NULL && i < items->n_items && !sundog_render_failed(render); i++)
         total = sundog_template_binary(
             render, SUNDOG_TOKEN_ADD, total,
-            sundog_template_get_path(render, items->items[i], given[0]));
+            sundog_template_get_path(render, items->items[i], given[0], SUNDOG_MISSING));
     return total;
 }
 
@@ -485,7 +493,8 @@ filter_groupby(SundogRender *render, SundogValue self, const SundogArguments *ar
     SundogValue last = SUNDOG_MISSING;
     SundogList *group = NULL;
     for (size_t i = 0; i < sorted->n_items && !sundog_render_failed(render); i++) {
-        SundogValue key = sundog_template_get_path(render, sorted->items[i], given[0]);
+        SundogValue key =
+            sundog_template_get_path(render, sorted->items[i], given[0], SUNDOG_MISSING);
         SundogValue folded = fold_case(render, key, case_sensitive);
         if (group == NULL || !sundog_value_equal(render, folded, last)) {
             group = sundog_list_new(render, SUNDOG_LIST_LIST);

@@ -48,8 +48,7 @@ static SundogValue
 capture_block(SundogRender *render, const SundogNode *node)
 {
     SundogScope *scope = sundog_scope_new(render, render->scope);
-    SundogValue value =
-        sundog_value_string(sundog_template_capture(render, node->c, scope));
+    SundogValue value = sundog_value_string(sundog_template_capture(render, node->c, scope));
     return node->b != NULL && !sundog_render_failed(render)
                ? sundog_template_apply_filter(render, node->b, value)
                : value;

@@ -51,8 +51,7 @@ sundog_string_new(SundogRender *render, const char *text, size_t n_bytes, bool t
         return &empty_string;
     char *bytes;
     SundogStringRun *runs;
-    SundogString *string =
-        take_flat(render, n_bytes, count_chars(text, n_bytes), 1, &bytes, &runs);
+    SundogString *string = take_flat(render, n_bytes, count_chars(text, n_bytes), 1, &bytes, &runs);
     memcpy(bytes, text, n_bytes);
     runs[0] = (SundogStringRun){n_bytes, trusted};
     return string;

@@ -25,7 +25,8 @@ struct SundogString {
     size_t n_runs;
     const SundogString *left;
     const SundogString *right;
-    bool markup; /* made by the filter `safe`: concatenation escapes the other side, as in markupsafe */
+    bool
+        markup; /* made by the filter `safe`: concatenation escapes the other side, as in markupsafe */
 };
 
 /* Copies. */
@@ -35,10 +36,11 @@ const SundogString *sundog_string_new(SundogRender *render, const char *text, si
 const SundogString *sundog_string_literal(SundogRender *render, const char *text);
 const SundogString *sundog_string_concat(SundogRender *render, const SundogString *left,
                                          const SundogString *right);
-const SundogString *sundog_string_slice(SundogRender *render, const SundogString *string, size_t from,
-                                        size_t to);
+const SundogString *sundog_string_slice(SundogRender *render, const SundogString *string,
+                                        size_t from, size_t to);
 /* n times; bounded. */
-const SundogString *sundog_string_repeat(SundogRender *render, const SundogString *string, int64_t n);
+const SundogString *sundog_string_repeat(SundogRender *render, const SundogString *string,
+                                         int64_t n);
 const SundogString *sundog_string_with_markup(SundogRender *render, const SundogString *string,
                                               bool markup);
 /* With &, <, >, ' and " as HTML entities, as markup; markup stays as it is. */
@@ -50,8 +52,8 @@ bool sundog_string_is(SundogRender *render, const SundogString *string, const ch
 bool sundog_string_equal(SundogRender *render, const SundogString *a, const SundogString *b);
 int sundog_string_compare(SundogRender *render, const SundogString *a, const SundogString *b);
 /* Where needle begins in [from, to), or -1; the last such place where `last`. */
-gssize sundog_string_find(SundogRender *render, const SundogString *string, const SundogString *needle,
-                          size_t from, size_t to, bool last);
+gssize sundog_string_find(SundogRender *render, const SundogString *string,
+                          const SundogString *needle, size_t from, size_t to, bool last);
 /* The byte where a character begins; n_chars gives the end. */
 size_t sundog_string_offset(SundogRender *render, const SundogString *string, size_t character);
 /* Whether all of it is the template's own. */
@@ -68,7 +70,8 @@ void sundog_string_builder_init(SundogStringBuilder *builder, SundogRender *rend
 void sundog_string_builder_append(SundogStringBuilder *builder, const char *text, size_t n_bytes,
                                   bool trusted);
 void sundog_string_builder_append_literal(SundogStringBuilder *builder, const char *text);
-void sundog_string_builder_append_char(SundogStringBuilder *builder, gunichar character, bool trusted);
+void sundog_string_builder_append_char(SundogStringBuilder *builder, gunichar character,
+                                       bool trusted);
 void sundog_string_builder_append_string(SundogStringBuilder *builder, const SundogString *string);
 void sundog_string_builder_append_slice(SundogStringBuilder *builder, const SundogString *string,
                                         size_t from, size_t to);

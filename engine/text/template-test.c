@@ -187,11 +187,11 @@ compare(SundogRender *render, SundogValue self, const SundogArguments *arguments
     return sundog_value_boolean(sundog_template_compare(render, operation, self, other));
 }
 
-#define COMPARISON(name, operation)                                                                \
-    static SundogValue test_##name(SundogRender *render, SundogValue self,                        \
-                                   const SundogArguments *arguments)                               \
-    {                                                                                              \
-        return compare(render, self, arguments, operation);                                        \
+#define COMPARISON(name, operation)                                        \
+    static SundogValue test_##name(SundogRender *render, SundogValue self, \
+                                   const SundogArguments *arguments)       \
+    {                                                                      \
+        return compare(render, self, arguments, operation);                \
     }
 COMPARISON(eq, SUNDOG_TOKEN_EQ)
 COMPARISON(ge, SUNDOG_TOKEN_GTEQ)

@@ -45,8 +45,8 @@ is_stripped(const char *at, const char *characters, size_t n_bytes)
     if (characters == NULL)
         return sundog_char_is_space(g_utf8_get_char(at));
     size_t n = (size_t)(g_utf8_next_char(at) - at);
-    for (size_t i = 0; i < n_bytes; i += (size_t)(g_utf8_next_char(characters + i) -
-                                                  (characters + i)))
+    for (size_t i = 0; i < n_bytes;
+         i += (size_t)(g_utf8_next_char(characters + i) - (characters + i)))
         if (n_bytes - i >= n && memcmp(characters + i, at, n) == 0)
             return true;
     return false;
@@ -186,7 +186,7 @@ split_words(SundogRender *render, const SundogString *string, int64_t max)
     const char *end = text + string->n_bytes;
     for (const char *at = skip_forward(text, end, true); at < end && !sundog_render_failed(render);
          max--) {
-        const char *word_end = max == 0 ? skip_backward(end, at, true) : skip_forward(at, end, false);
+        const char *word_end = max == 0 ? end : skip_forward(at, end, false);
         append_slice(render, parts, string, (size_t)(at - text), (size_t)(word_end - text));
         at = max == 0 ? end : skip_forward(word_end, end, true);
     }
@@ -201,8 +201,7 @@ split_words_from_right(SundogRender *render, const SundogString *string, int64_t
     const char *end = text + string->n_bytes;
     for (const char *at = skip_backward(end, text, true);
          at > text && !sundog_render_failed(render); max--) {
-        const char *word =
-            max == 0 ? skip_forward(text, at, true) : skip_backward(at, text, false);
+        const char *word = max == 0 ? text : skip_backward(at, text, false);
         append_slice(render, parts, string, (size_t)(word - text), (size_t)(at - text));
         at = max == 0 ? text : skip_backward(word, text, true);
     }
@@ -256,9 +255,10 @@ static void
 append_cased(SundogStringBuilder *builder, gunichar c, bool upper, bool trusted)
 {
     if (c < 0x80) {
-        sundog_string_builder_append_char(
-            builder, upper ? (gunichar)g_ascii_toupper((char)c) : (gunichar)g_ascii_tolower((char)c),
-            trusted);
+        sundog_string_builder_append_char(builder,
+                                          upper ? (gunichar)g_ascii_toupper((char)c)
+                                                : (gunichar)g_ascii_tolower((char)c),
+                                          trusted);
         return;
     }
     char bytes[8];

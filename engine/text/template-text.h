@@ -22,7 +22,8 @@ const SundogString *sundog_text_replace(SundogRender *render, const SundogString
 /* separator NULL: runs of white space; max below 0: no limit; from_right counts from the end. */
 SundogList *sundog_text_split(SundogRender *render, const SundogString *string,
                               const SundogString *separator, int64_t max, bool from_right);
-SundogList *sundog_text_split_lines(SundogRender *render, const SundogString *string, bool keep_ends);
+SundogList *sundog_text_split_lines(SundogRender *render, const SundogString *string,
+                                    bool keep_ends);
 
 typedef enum {
     SUNDOG_CASE_UPPER,

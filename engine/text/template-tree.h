@@ -8,44 +8,44 @@
 
 #include "engine/text/template-lexer.h"
 
-#define SUNDOG_NODES(X)                                                                            \
-    /* statements */                                                                               \
-    X(DATA, "value: the text")                                                                     \
-    X(OUTPUT, "a: the expression")                                                                 \
-    X(IF, "items: condition, body, condition, body, ...; a: else body")                            \
-    X(FOR, "a: target, b: iterable, c: condition, d: body, e: else body; flag: "         \
-           "recursive; name: \"loop\"")         \
-    X(SET, "a: target, b: expression")                                                             \
-    X(SET_BLOCK, "a: target, b: filter on nothing, c: body")                                       \
-    X(MACRO, "name; items: parameters (NAME), others: defaults of the last; c: body; implicit")        \
-    X(CALL_BLOCK, "a: the CALL, b: a MACRO for the body")                                          \
-    X(FILTER_BLOCK, "b: filter on nothing, c: body")                                               \
-    X(WITH, "items: targets, others: values, c: body")                                             \
-    X(SCOPE, "c: body")                                                                            \
-    X(BODY, "items: statements")                                                                   \
-    X(BREAK, "")                                                                                   \
-    X(CONTINUE, "")                                                                                \
-    /* expressions */                                                                              \
-    X(CONSTANT, "value")                                                                           \
-    X(NAME, "name")                                                                                \
-    X(NAMESPACE_ATTRIBUTE, "name, value: the attribute's name")                                    \
-    X(LIST, "items")                                                                               \
-    X(TUPLE, "items")                                                                              \
-    X(DICT, "items: keys, others: values")                                                         \
-    X(ATTRIBUTE, "a: object, value: the name")                                                     \
-    X(SUBSCRIPT, "a: object, b: index")                                                            \
-    X(SLICE, "a: object, b: start, c: stop, d: step; each may be NULL")                            \
-    X(CALL, "a: callee, and arguments")                                                            \
-    X(FILTER, "a: value or NULL, name, and arguments")                                             \
-    X(TEST, "a: value, name, and arguments")                                                       \
-    X(NOT, "a")                                                                                    \
-    X(NEGATE, "a")                                                                                 \
-    X(POSITIVE, "a")                                                                               \
-    X(AND, "a, b")                                                                                 \
-    X(OR, "a, b")                                                                                  \
-    X(CONDITION, "a: condition, b: then, c: else or NULL")                                         \
-    X(CONCAT, "items")                                                                             \
-    X(BINARY, "operation, a, b")                                                                   \
+#define SUNDOG_NODES(X)                                                                         \
+    /* statements */                                                                            \
+    X(DATA, "value: the text")                                                                  \
+    X(OUTPUT, "a: the expression")                                                              \
+    X(IF, "items: condition, body, condition, body, ...; a: else body")                         \
+    X(FOR, "a: target, b: iterable, c: condition, d: body, e: else body; flag: "                \
+           "recursive; name: \"loop\"")                                                         \
+    X(SET, "a: target, b: expression")                                                          \
+    X(SET_BLOCK, "a: target, b: filter on nothing, c: body")                                    \
+    X(MACRO, "name; items: parameters (NAME), others: defaults of the last; c: body; implicit") \
+    X(CALL_BLOCK, "a: the CALL, b: a MACRO for the body")                                       \
+    X(FILTER_BLOCK, "b: filter on nothing, c: body")                                            \
+    X(WITH, "items: targets, others: values, c: body")                                          \
+    X(SCOPE, "c: body")                                                                         \
+    X(BODY, "items: statements")                                                                \
+    X(BREAK, "")                                                                                \
+    X(CONTINUE, "")                                                                             \
+    /* expressions */                                                                           \
+    X(CONSTANT, "value")                                                                        \
+    X(NAME, "name")                                                                             \
+    X(NAMESPACE_ATTRIBUTE, "name, value: the attribute's name")                                 \
+    X(LIST, "items")                                                                            \
+    X(TUPLE, "items")                                                                           \
+    X(DICT, "items: keys, others: values")                                                      \
+    X(ATTRIBUTE, "a: object, value: the name")                                                  \
+    X(SUBSCRIPT, "a: object, b: index")                                                         \
+    X(SLICE, "a: object, b: start, c: stop, d: step; each may be NULL")                         \
+    X(CALL, "a: callee, and arguments")                                                         \
+    X(FILTER, "a: value or NULL, name, and arguments")                                          \
+    X(TEST, "a: value, name, and arguments")                                                    \
+    X(NOT, "a")                                                                                 \
+    X(NEGATE, "a")                                                                              \
+    X(POSITIVE, "a")                                                                            \
+    X(AND, "a, b")                                                                              \
+    X(OR, "a, b")                                                                               \
+    X(CONDITION, "a: condition, b: then, c: else or NULL")                                      \
+    X(CONCAT, "items")                                                                          \
+    X(BINARY, "operation, a, b")                                                                \
     X(COMPARE, "a, items: operands, each with its operation")
 
 typedef enum {

@@ -327,8 +327,7 @@ sundog_value_equal(SundogRender *render, SundogValue a, SundogValue b)
 }
 
 static int
-compare_lists(SundogRender *render, const SundogList *a, const SundogList *b,
-              const char *operation)
+compare_lists(SundogRender *render, const SundogList *a, const SundogList *b, const char *operation)
 {
     size_t n = MIN(a->n_items, b->n_items);
     for (size_t i = 0; i < n && !sundog_render_failed(render); i++)
@@ -370,9 +369,9 @@ sundog_value_compare(SundogRender *render, SundogValue a, SundogValue b, const c
 }
 
 static const char *const list_names[] = {
-    [SUNDOG_LIST_LIST] = "list",       [SUNDOG_LIST_TUPLE] = "tuple",
-    [SUNDOG_LIST_RANGE] = "range",     [SUNDOG_LIST_KEYS] = "dict_keys",
-    [SUNDOG_LIST_VALUES] = "dict_values", [SUNDOG_LIST_ITEMS] = "dict_items",
+    [SUNDOG_LIST_LIST] = "list",           [SUNDOG_LIST_TUPLE] = "tuple",
+    [SUNDOG_LIST_RANGE] = "range",         [SUNDOG_LIST_KEYS] = "dict_keys",
+    [SUNDOG_LIST_VALUES] = "dict_values",  [SUNDOG_LIST_ITEMS] = "dict_items",
     [SUNDOG_LIST_GENERATOR] = "generator",
 };
 

@@ -57,11 +57,11 @@ sundog_template_free(SundogTemplate *self)
     g_free(self);
 }
 
+/* The vocabulary's own spellings of control tokens: bos_token, eos_token, pad_token and so on. */
 static bool
-is_untrusted(const char *name)
+is_trusted(const char *name)
 {
-    return strcmp(name, "messages") == 0 || strcmp(name, "tools") == 0 ||
-           strcmp(name, "documents") == 0;
+    return g_str_has_suffix(name, "_token");
 }
 
 static void
@@ -85,7 +85,7 @@ convert_variables(SundogRender *render, JsonObject *variables)
     JsonNode *member;
     json_object_iter_init_ordered(&iter, variables);
     while (json_object_iter_next_ordered(&iter, &name, &member)) {
-        SundogValue value = sundog_value_from_json(render, member, !is_untrusted(name));
+        SundogValue value = sundog_value_from_json(render, member, is_trusted(name));
         if (strcmp(name, "messages") == 0 && value.kind == SUNDOG_VALUE_LIST)
             for (size_t i = 0; i < value.list->n_items; i++)
                 trust_role(render, value.list->items[i]);
@@ -127,8 +127,7 @@ sundog_template_render(const SundogTemplate *self, JsonObject *variables, int64_
     render.variables = convert_variables(&render, variables);
     const SundogString *output =
         sundog_template_capture(&render, self->body, sundog_scope_new(&render, NULL));
-    SundogRendering *rendering =
-        render.error == NULL ? rendering_new(&render, output) : NULL;
+    SundogRendering *rendering = render.error == NULL ? rendering_new(&render, output) : NULL;
     if (rendering == NULL)
         g_propagate_error(error, g_steal_pointer(&render.error));
     sundog_render_clear(&render);

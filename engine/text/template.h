@@ -30,7 +30,8 @@ SundogTemplate *sundog_template_new(const char *source, GError **error);
 void sundog_template_free(SundogTemplate *self);
 
 /* Renders with the variables of a JSON object (messages, tools, add_generation_prompt, bos_token,
- * eos_token, …). Strings inside `messages`, `tools` and `documents` are untrusted, all else trusted.
+ * eos_token, …). Strings of variables whose names end in `_token` are the template's own, and so are
+ * messages' roles where they are words of the protocol; all other strings are untrusted.
  * now_us: the time for strftime_now, as of g_get_real_time(). */
 SundogRendering *sundog_template_render(const SundogTemplate *self, JsonObject *variables,
                                         int64_t now_us, GError **error);
