@@ -257,6 +257,13 @@ json_char(SundogStringBuilder *builder, gunichar c, bool trusted, bool ensure_as
         sundog_string_builder_append_char(builder, c, trusted);
 }
 
+static bool
+json_is_plain(gunichar c, bool ensure_ascii)
+{
+    return c >= 0x20 && c != '"' && c != '\\' && !(ensure_ascii && c > 0x7e);
+}
+
+/* Stretches that need no escape are copied whole: most of a tool's description is one. */
 static void
 json_string(SundogStringBuilder *builder, const SundogString *string, bool ensure_ascii)
 {
@@ -265,9 +272,15 @@ json_string(SundogStringBuilder *builder, const SundogString *string, bool ensur
     sundog_string_cursor_init(&cursor, builder->render, string);
     gunichar c;
     bool trusted;
-    while (sundog_string_cursor_next(&cursor, &c, &trusted) &&
-           !sundog_render_failed(builder->render))
+    size_t copied = 0;
+    for (size_t at = 0; sundog_string_cursor_next(&cursor, &c, &trusted); at = cursor.position) {
+        if (json_is_plain(c, ensure_ascii))
+            continue;
+        sundog_string_builder_append_slice(builder, string, copied, at);
         json_char(builder, c, trusted, ensure_ascii);
+        copied = cursor.position;
+    }
+    sundog_string_builder_append_slice(builder, string, copied, string->n_bytes);
     append_formatted(builder, false, "\"");
 }
 

@@ -10,10 +10,11 @@
 
 #include "engine/text/template.h"
 
-/* What one rendering may use. Real templates on long conversations stay a hundred times below. */
-#define SUNDOG_RENDER_MAX_STEPS 20000000u
-#define SUNDOG_RENDER_MAX_MEMORY ((size_t)512 << 20)
-#define SUNDOG_RENDER_MAX_STRING ((size_t)64 << 20)
+/* What one rendering may use: under a second of work, and a conversation of a million tokens still fits.
+ * Published templates take about a hundred steps a message. */
+#define SUNDOG_RENDER_MAX_STEPS 8000000u
+#define SUNDOG_RENDER_MAX_MEMORY ((size_t)256 << 20)
+#define SUNDOG_RENDER_MAX_STRING ((size_t)32 << 20)
 #define SUNDOG_RENDER_MAX_ITEMS ((size_t)1 << 20)
 #define SUNDOG_RENDER_MAX_DEPTH 2000u
 

@@ -25,7 +25,14 @@ fits(SundogRender *render, size_t n_bytes)
         sundog_render_fail(render, SUNDOG_TEMPLATE_ERROR_LIMIT,
                            "The template makes a text of more than %zu MiB",
                            SUNDOG_RENDER_MAX_STRING >> 20);
-    return sundog_render_step(render, n_bytes / 64);
+    return render->error == NULL;
+}
+
+/* Whether so many bytes may be copied, which counts as work. */
+static bool
+may_copy(SundogRender *render, size_t n_bytes)
+{
+    return fits(render, n_bytes) && sundog_render_step(render, n_bytes / 64);
 }
 
 /* A flat string whose bytes and runs are still to be filled in. */
@@ -47,7 +54,7 @@ take_flat(SundogRender *render, size_t n_bytes, size_t n_chars, size_t n_runs, c
 const SundogString *
 sundog_string_new(SundogRender *render, const char *text, size_t n_bytes, bool trusted)
 {
-    if (n_bytes == 0 || !fits(render, n_bytes))
+    if (n_bytes == 0 || !may_copy(render, n_bytes))
         return &empty_string;
     char *bytes;
     SundogStringRun *runs;
@@ -176,7 +183,7 @@ sundog_string_slice(SundogRender *render, const SundogString *string, size_t fro
     if (from == 0 && to == string->n_bytes)
         return string;
     sundog_string_text(render, string);
-    fits(render, to - from);
+    may_copy(render, to - from);
     size_t n_runs = find_run(string, to - 1) - find_run(string, from) + 1;
     char *text;
     SundogStringRun *runs;
@@ -332,7 +339,8 @@ sundog_string_builder_init(SundogStringBuilder *builder, SundogRender *render)
 static bool
 builder_has_room(SundogStringBuilder *builder, size_t n_bytes)
 {
-    return fits(builder->render, n_bytes) && fits(builder->render, builder->text->len + n_bytes);
+    return sundog_render_step(builder->render, 1) && may_copy(builder->render, n_bytes) &&
+           fits(builder->render, builder->text->len + n_bytes);
 }
 
 static void

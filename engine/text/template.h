@@ -16,10 +16,11 @@
 
 #define SUNDOG_TEMPLATE_ERROR (sundog_template_error_quark())
 typedef enum {
-    SUNDOG_TEMPLATE_ERROR_SYNTAX, /* The template itself is wrong: the text gives its line. */
-    SUNDOG_TEMPLATE_ERROR_RENDER, /* It cannot render these variables. */
-    SUNDOG_TEMPLATE_ERROR_RAISED, /* It called raise_exception; the text is its own. */
-    SUNDOG_TEMPLATE_ERROR_LIMIT,  /* Too many steps, too deep or too long. */
+    SUNDOG_TEMPLATE_ERROR_SYNTAX,   /* The template itself is wrong: the text gives its line. */
+    SUNDOG_TEMPLATE_ERROR_RENDER,   /* It cannot render these variables. */
+    SUNDOG_TEMPLATE_ERROR_RAISED,   /* It called raise_exception; the text is its own. */
+    SUNDOG_TEMPLATE_ERROR_LIMIT,    /* Too many steps, too deep or too long. */
+    SUNDOG_TEMPLATE_ERROR_MESSAGES, /* The messages' shape is wrong: the text names index and key. */
 } SundogTemplateError;
 GQuark sundog_template_error_quark(void);
 

@@ -53,8 +53,8 @@ answer_request(SundogTemplate **chat_template, GError **template_error, JsonObje
     if (json_object_has_member(request, "template")) {
         g_clear_pointer(chat_template, sundog_template_free);
         g_clear_error(template_error);
-        *chat_template = sundog_template_new(json_object_get_string_member(request, "template"),
-                                             template_error);
+        *chat_template =
+            sundog_template_new(json_object_get_string_member(request, "template"), template_error);
         return NULL;
     }
     if (*chat_template == NULL)
