@@ -123,8 +123,7 @@ static void
 start_server(SundogApplication *self)
 {
     g_autofree char *server = sundog_paths_dup_program("sundog");
-    self->supervisor =
-        sundog_supervisor_new(self->client, server, sundog_paths_get_server_file(), NULL);
+    self->supervisor = sundog_supervisor_new(self->client, server);
     self->feed = sundog_server_feed_new(self->client, self->supervisor);
     self->shelf = sundog_shelf_new(self->client, self->feed);
     g_signal_connect_object(self->supervisor, "notify::state", G_CALLBACK(on_server_state), self,

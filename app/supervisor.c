@@ -1,10 +1,14 @@
 /* A small state machine: search, start, watch, wait, again. */
 
 #include "app/supervisor.h"
-#include "app/server-file.h"
+#include "app/server-address.h"
+#include "engine/library/server-file.h"
+#include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
 
-/* While a server starts its file is looked for this often, and for no longer than this. */
+/* While a server starts its address is looked for this often, and for no longer than this. */
 #define POLL_MS 40
 #define START_TIMEOUT_MS 30000
 /* A server that lived this long is healthy: its next death starts the delays anew. */
@@ -18,8 +22,6 @@ struct _SundogSupervisor {
     GObject parent_instance;
     SundogClient *client;
     char *program;
-    char *server_file;
-    char *stamp;
     SundogSupervisorState state;
     GSubprocess *child;
     GCancellable *cancellable; /* of whatever runs for the present state */
@@ -29,6 +31,7 @@ struct _SundogSupervisor {
     unsigned n_polls;
     unsigned n_deaths;
     int64_t started_us;
+    bool was_ready;   /* the present or last server came up */
     int replaced_pid; /* of a stale server that was told to stop */
 };
 
@@ -37,7 +40,7 @@ static GParamSpec *properties[N_PROPERTIES];
 
 G_DEFINE_FINAL_TYPE(SundogSupervisor, sundog_supervisor, G_TYPE_OBJECT)
 
-static void start_child(SundogSupervisor *self);
+static void search(SundogSupervisor *self);
 
 static void
 set_state(SundogSupervisor *self, SundogSupervisorState state)
@@ -60,12 +63,13 @@ drop_pending(SundogSupervisor *self)
 }
 
 static void
-become_ready(SundogSupervisor *self, const SundogServerFile *file)
+become_ready(SundogSupervisor *self, const SundogServerAddress *address)
 {
     drop_pending(self);
     self->started_us = g_get_monotonic_time();
+    self->was_ready = true;
     g_clear_pointer(&self->problem, g_free);
-    sundog_client_set_server(self->client, file->address, file->key);
+    sundog_client_set_server(self->client, address->url, address->key);
     set_state(self, SUNDOG_SUPERVISOR_READY);
 }
 
@@ -84,7 +88,7 @@ on_delay(gpointer user_data)
 {
     SundogSupervisor *self = user_data;
     self->timer = 0;
-    start_child(self);
+    search(self);
     return G_SOURCE_REMOVE;
 }
 
@@ -145,11 +149,11 @@ static gboolean
 on_poll(gpointer user_data)
 {
     SundogSupervisor *self = user_data;
-    g_autoptr(SundogServerFile) file = sundog_server_file_read(self->server_file, NULL);
+    g_autoptr(SundogServerAddress) address = sundog_server_address_read();
     const char *id = g_subprocess_get_identifier(self->child);
-    if (file && id && file->pid == atoi(id)) {
+    if (address && id && address->pid == atoi(id)) {
         self->timer = 0;
-        become_ready(self, file);
+        become_ready(self, address);
         return G_SOURCE_REMOVE;
     }
     if (++self->n_polls * POLL_MS > START_TIMEOUT_MS) {
@@ -160,15 +164,28 @@ on_poll(gpointer user_data)
     return G_SOURCE_CONTINUE;
 }
 
+/* A port that another program holds would keep the server from ever starting: once that may be the
+ * reason, any free port will do. */
+static GSubprocess *
+spawn(SundogSupervisor *self, GError **error)
+{
+    g_autofree char *parent = g_strdup_printf("%d", (int)getpid());
+    const char *any_port[] = {"--port", "0"};
+    bool failed_before = self->n_deaths > 0 && !self->was_ready;
+    const char *const argv[] = {
+        self->program, "serve", "--parent", parent, failed_before ? any_port[0] : NULL,
+        any_port[1],   NULL};
+    return g_subprocess_newv(
+        argv, G_SUBPROCESS_FLAGS_STDOUT_SILENCE | G_SUBPROCESS_FLAGS_STDERR_PIPE, error);
+}
+
 static void
 start_child(SundogSupervisor *self)
 {
     g_autoptr(GError) error = NULL;
     g_queue_clear_full(&self->lines, g_free);
     g_clear_object(&self->child);
-    self->child =
-        g_subprocess_new(G_SUBPROCESS_FLAGS_STDOUT_SILENCE | G_SUBPROCESS_FLAGS_STDERR_PIPE, &error,
-                         self->program, "serve", "--parent", NULL);
+    self->child = spawn(self, &error);
     if (!self->child) {
         g_queue_push_tail(&self->lines, g_strdup(error->message));
         keep_problem(self);
@@ -187,8 +204,8 @@ static gboolean
 on_replace_poll(gpointer user_data)
 {
     SundogSupervisor *self = user_data;
-    SundogServerFile old = {.pid = self->replaced_pid};
-    if (sundog_server_file_is_alive(&old) && ++self->n_polls * POLL_MS < START_TIMEOUT_MS)
+    bool alive = kill(self->replaced_pid, 0) == 0 || errno == EPERM;
+    if (alive && ++self->n_polls * POLL_MS < START_TIMEOUT_MS)
         return G_SOURCE_CONTINUE;
     self->timer = 0;
     start_child(self);
@@ -209,17 +226,18 @@ on_stale_stopped(GObject *source, GAsyncResult *result, gpointer user_data)
 
 typedef struct {
     SundogSupervisor *supervisor;
-    SundogServerFile *file;
+    SundogServerAddress *address;
 } Probe;
 
 static void
-use_found(SundogSupervisor *self, SundogServerFile *file)
+use_found(SundogSupervisor *self, SundogServerAddress *address)
 {
-    if (!self->stamp || g_strcmp0(self->stamp, file->stamp) == 0) {
-        become_ready(self, file);
+    g_autofree char *stamp = sundog_server_file_dup_stamp();
+    if (g_strcmp0(stamp, address->stamp) == 0) {
+        become_ready(self, address);
         return;
     }
-    self->replaced_pid = file->pid;
+    self->replaced_pid = address->pid;
     sundog_client_call_async(self->client, "POST", "/sundog/v1/stop", NULL, self->cancellable,
                              on_stale_stopped, g_object_ref(self));
 }
@@ -234,29 +252,29 @@ on_health(GObject *source, GAsyncResult *result, gpointer user_data)
     bool cancelled = g_error_matches(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
     bool answered = answer || g_error_matches(error, SUNDOG_CLIENT_ERROR, SUNDOG_CLIENT_ERROR_BUSY);
     if (!cancelled && answered)
-        use_found(self, probe->file);
+        use_found(self, probe->address);
     else if (!cancelled)
         start_child(self);
-    sundog_server_file_free(probe->file);
+    sundog_server_address_free(probe->address);
     g_object_unref(self);
     g_free(probe);
 }
 
-/* A file alone proves nothing: its writer may be dead and its port another program's. */
+/* A address alone proves nothing: its writer may be dead and its port another program's. */
 static void
 search(SundogSupervisor *self)
 {
     drop_pending(self);
-    g_autoptr(SundogServerFile) file = sundog_server_file_read(self->server_file, NULL);
-    if (!file || !sundog_server_file_is_alive(file)) {
+    g_autoptr(SundogServerAddress) address = sundog_server_address_read();
+    if (!address) {
         start_child(self);
         return;
     }
     set_state(self, SUNDOG_SUPERVISOR_SEARCHING);
-    sundog_client_set_server(self->client, file->address, file->key);
+    sundog_client_set_server(self->client, address->url, address->key);
     Probe *probe = g_new0(Probe, 1);
     probe->supervisor = g_object_ref(self);
-    probe->file = g_steal_pointer(&file);
+    probe->address = g_steal_pointer(&address);
     sundog_client_call_async(self->client, "GET", "/health", NULL, self->cancellable, on_health,
                              probe);
 }
@@ -321,8 +339,6 @@ sundog_supervisor_finalize(GObject *object)
     g_clear_object(&self->client);
     g_queue_clear_full(&self->lines, g_free);
     g_free(self->program);
-    g_free(self->server_file);
-    g_free(self->stamp);
     g_free(self->problem);
     G_OBJECT_CLASS(sundog_supervisor_parent_class)->finalize(object);
 }
@@ -346,13 +362,10 @@ sundog_supervisor_init(SundogSupervisor *self)
 }
 
 SundogSupervisor *
-sundog_supervisor_new(SundogClient *client, const char *program, const char *server_file,
-                      const char *stamp)
+sundog_supervisor_new(SundogClient *client, const char *program)
 {
     SundogSupervisor *self = g_object_new(SUNDOG_TYPE_SUPERVISOR, NULL);
     self->client = g_object_ref(client);
     self->program = g_strdup(program);
-    self->server_file = g_strdup(server_file);
-    self->stamp = g_strdup(stamp);
     return self;
 }

@@ -24,10 +24,8 @@ typedef enum {
 #define SUNDOG_TYPE_SUPERVISOR (sundog_supervisor_get_type())
 G_DECLARE_FINAL_TYPE(SundogSupervisor, sundog_supervisor, SUNDOG, SUPERVISOR, GObject)
 
-/* `program` is the path of `sundog`, `server_file` where a server publishes itself; `stamp` is what a
- * server of today would publish as its stamp, or NULL where any is good. */
-SundogSupervisor *sundog_supervisor_new(SundogClient *client, const char *program,
-                                        const char *server_file, const char *stamp);
+/* `program` is the path of `sundog`. */
+SundogSupervisor *sundog_supervisor_new(SundogClient *client, const char *program);
 void sundog_supervisor_start(SundogSupervisor *supervisor);
 /* Looks again whether the server is still there; called when a stream to it broke. */
 void sundog_supervisor_check(SundogSupervisor *supervisor);

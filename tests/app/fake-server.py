@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Stands in for `sundog serve` in the app's tests: speaks the parts of its API that the app uses and streams
-canned Markdown. Run as `fake-server.py serve --parent`, as the app runs the real one; it publishes itself in
+canned Markdown. Run as `fake-server.py serve --parent PID`, as the app runs the real one; it publishes itself in
 $XDG_RUNTIME_DIR/sundog/server.json and ends with its parent.
 
 What it does is told by the prompt: a last message with "fast N" streams N deltas without a pause, "slow N" N
 deltas with 50 ms between them, "hold" never writes a token, "load" shows loading first, "refuse" is a 400, "cut"
 breaks the stream in its middle, "think" reasons first, "error" sends an error inside the stream, "die" kills the
-server; anything else gets the canned answer. A file fake-server.json in $XDG_CONFIG_HOME sets `empty` (no models)
-and `pause` (seconds between deltas)."""
+server; anything else gets the canned answer. A file fake-server.json in $XDG_CONFIG_HOME sets `empty` (no models),
+`pause` (seconds between deltas) and `stamp`."""
 
 import ctypes
+import fcntl
+import hashlib
 import json
 import os
 import re
@@ -322,6 +324,19 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
 
 
+def stamp():
+    """As the app computes it for the program `sundog` beside itself, this file; `stamp` overrides it."""
+    if "stamp" in STATE.options:
+        return STATE.options["stamp"]
+    status = os.stat(sys.argv[0])
+    facts = f"{sys.argv[0]}\n{status.st_mtime_ns // 10**9}.{status.st_mtime_ns % 10**9:09d}\n{status.st_size}\n"
+    digest = hashlib.sha256(facts.encode())
+    config = os.path.join(os.environ.get("XDG_CONFIG_HOME", "."), "sundog", "config.json")
+    if os.path.exists(config):
+        digest.update(open(config, "rb").read())
+    return digest.hexdigest()
+
+
 def main():
     if "--parent" in sys.argv:
         ctypes.CDLL(None).prctl(1, signal.SIGTERM)
@@ -333,8 +348,10 @@ def main():
     folder = os.path.join(os.environ["XDG_RUNTIME_DIR"], "sundog")
     os.makedirs(folder, mode=0o700, exist_ok=True)
     path = os.path.join(folder, "server.json")
+    lock = open(path + ".lock", "w", encoding="utf-8")
+    fcntl.flock(lock, fcntl.LOCK_EX)
     with open(path + ".part", "w", encoding="utf-8") as file:
-        json.dump({"pid": os.getpid(), "port": STATE.port, "address": "127.0.0.1", "key_file": None, "stamp": "fake",
+        json.dump({"pid": os.getpid(), "port": STATE.port, "address": "127.0.0.1", "key_file": None, "stamp": stamp(),
                    "version": "0.1.0", "started": "2026-11-30T12:00:00Z"}, file)
     os.rename(path + ".part", path)
     server.serve_forever()
