@@ -339,6 +339,6 @@ main(int argc, char **argv)
     unload(&engine);
     g_free(arguments.core);
     g_free(arguments.keys);
-    /* Not exit(): the reader may still wait in its read, with nothing left to hand over. */
-    _exit(status);
+    /* The reader still waits for its input, with nothing left to hand over, and ends with the process. */
+    return status;
 }

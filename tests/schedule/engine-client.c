@@ -8,7 +8,8 @@
 static const char *
 home_folder(const char *name)
 {
-    return g_intern_string(g_build_filename(g_get_home_dir(), name, NULL));
+    g_autofree char *path = g_build_filename(g_get_home_dir(), name, NULL);
+    return g_intern_string(path);
 }
 
 const char *
