@@ -136,8 +136,8 @@ say_ready(const Engine *engine)
         .max_step_tokens = runner->max.n_tokens,
         .page_tokens = runner->page_tokens,
         .pool_pages = (uint64_t)runner->pool_pages,
-        .memory_bytes =
-            info->weight_bytes + info->arena_bytes + (uint64_t)runner->pool_pages * page_bytes,
+        .memory_bytes = info->weight_bytes + sundog_core_measure_arena(engine->core, n_threads) +
+                        (uint64_t)runner->pool_pages * page_bytes,
         .n_threads = n_threads,
     };
     g_snprintf(ready.device, sizeof ready.device, "host: %s, %u thread%s",
@@ -183,7 +183,8 @@ plan_memory(Engine *engine, const Arguments *arguments, GError **error)
         arguments->context_length > 0 ? (uint64_t)arguments->context_length : info->context_length;
     SundogMemoryNeeds needs = {
         .available_bytes = sundog_memory_get_available(),
-        .fixed_bytes = info->weight_bytes + info->arena_bytes,
+        .fixed_bytes = info->weight_bytes +
+                       sundog_core_measure_arena(engine->core, (unsigned)arguments->n_threads),
         .page_bytes = cache->page_bytes,
         .page_tokens = cache->page_tokens,
         .context_length = (uint32_t)MIN(wanted, MIN(longest, info->context_length)),

@@ -56,7 +56,7 @@ show_core(SundogLibrary *library, const SundogLibraryEntry *entry)
     print_row("activations", info->activations);
     print_number("context", info->context_length);
     print_size("weights in memory", info->weight_bytes);
-    print_size("working memory", info->arena_bytes);
+    print_size("working memory", sundog_core_measure_arena(core, 0));
     return SUNDOG_EXIT_OK;
 }
 

@@ -265,6 +265,20 @@ sundog_core_get_program(const SundogCore *core, const char *name)
     return g_hash_table_lookup(core->programs, name);
 }
 
+uint64_t
+sundog_core_measure_arena(const SundogCore *core, unsigned n_threads)
+{
+    static const char *const used[] = {SUNDOG_PROGRAM_FORWARD, SUNDOG_PROGRAM_SAMPLE};
+    SundogShape shape = core->manifest.bounds;
+    int64_t n_units = n_threads != 0 ? n_threads : g_get_num_processors();
+    uint64_t n_bytes = 0;
+    shape.values[SUNDOG_VARIABLE_UNITS] = MIN(n_units, shape.values[SUNDOG_VARIABLE_UNITS]);
+    for (size_t i = 0; i < G_N_ELEMENTS(used); i++)
+        n_bytes = MAX(n_bytes,
+                      sundog_program_measure_arena(sundog_core_get_program(core, used[i]), &shape));
+    return n_bytes;
+}
+
 uint32_t
 sundog_core_get_n_weights(const SundogCore *core)
 {

@@ -75,6 +75,9 @@ const SundogPackage *sundog_core_get_package(const SundogCore *core);
 const SundogCoreCache *sundog_core_get_cache(const SundogCore *core);
 /* NULL where there is none of that name. Checked when the core was opened. */
 const SundogProgram *sundog_core_get_program(const SundogCore *core, const char *name);
+/* Bytes of arena that the engine touches with so many threads (0: one a processor of this machine); at
+ * most the plan's, which is for as many as the programs allow. */
+uint64_t sundog_core_measure_arena(const SundogCore *core, unsigned n_threads);
 uint32_t sundog_core_get_n_weights(const SundogCore *core);
 const SundogCoreWeight *sundog_core_get_weight(const SundogCore *core, uint32_t index);
 const SundogCoreWeight *sundog_core_find_weight(const SundogCore *core, const char *name);

@@ -288,6 +288,19 @@ sundog_program_get_arena_bytes(const SundogProgram *program)
     return program->arena_bytes;
 }
 
+uint64_t
+sundog_program_measure_arena(const SundogProgram *program, const SundogShape *shape)
+{
+    uint64_t n_bytes = 0;
+    for (SundogBufferId id = 0; id < program->buffers->len; id++) {
+        const SundogBuffer *buffer = sundog_program_get_buffer(program, id);
+        if (buffer->role == SUNDOG_BUFFER_TEMPORARY)
+            n_bytes =
+                MAX(n_bytes, buffer->offset + sundog_program_buffer_bytes(program, id, shape));
+    }
+    return n_bytes;
+}
+
 void
 sundog_program_set_arena_bytes(SundogProgram *program, uint64_t n_bytes)
 {

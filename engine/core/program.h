@@ -106,6 +106,9 @@ uint64_t sundog_program_buffer_bytes(const SundogProgram *program, SundogBufferI
 /* 0: not planned yet. */
 uint64_t sundog_program_get_arena_bytes(const SundogProgram *program);
 void sundog_program_set_arena_bytes(SundogProgram *program, uint64_t n_bytes);
+/* Bytes of the planned arena that steps up to a shape touch: offsets are those of the bounds, but what
+ * lies at the end shrinks, above all the threads' workspaces. */
+uint64_t sundog_program_measure_arena(const SundogProgram *program, const SundogShape *shape);
 
 /* Checks everything that can be known before running: arguments against the table, types and shapes
  * against each contract, dataflow (nothing read before it is written, every output written), the

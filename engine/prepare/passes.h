@@ -25,6 +25,6 @@ void sundog_pass_activations(SundogProgram *program);
  *   attention, quantize         attention that writes a8; so linear_gated */
 void sundog_pass_fuse(SundogProgram *program);
 
-/* Gives every temporary its offset, largest first, each at the lowest place that is free while it
- * lives; sets the size of the arena. */
+/* Gives every temporary its offset, largest first and workspaces last, each at the lowest place that is
+ * free while it lives; sets the size of the arena. */
 void sundog_pass_plan_memory(SundogProgram *program);

@@ -7,14 +7,18 @@ typedef struct {
     SundogLifetime lifetime;
     uint64_t n_bytes;
     uint64_t offset;
+    bool by_unit; /* grows with the number of threads */
 } Place;
 
-/* Largest first; among equals the order of the program, so that plans do not vary. */
+/* Workspaces last: they lie at the end of the arena, and so are neither mapped nor counted for threads
+ * that a machine does not have. Of the rest the largest first; among equals the order of the program, so that plans do not vary. */
 static int
 compare_size(const void *left, const void *right)
 {
     const Place *a = left;
     const Place *b = right;
+    if (a->by_unit != b->by_unit)
+        return a->by_unit ? 1 : -1;
     if (a->n_bytes != b->n_bytes)
         return a->n_bytes < b->n_bytes ? 1 : -1;
     return (a->id > b->id) - (a->id < b->id);
@@ -28,6 +32,20 @@ compare_offset(const void *left, const void *right)
     return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
+static Place
+make_place(const SundogProgram *program, SundogBufferId id, SundogLifetime lifetime)
+{
+    const SundogShape *bounds = sundog_program_get_bounds(program);
+    SundogShape one_unit = *bounds;
+    one_unit.values[SUNDOG_VARIABLE_UNITS] = 1;
+    uint64_t n_bytes = sundog_program_buffer_bytes(program, id, bounds);
+    uint64_t n_blocks = (n_bytes + SUNDOG_BUFFER_ALIGNMENT - 1) / SUNDOG_BUFFER_ALIGNMENT;
+    return (Place){.id = id,
+                   .lifetime = lifetime,
+                   .n_bytes = n_blocks * SUNDOG_BUFFER_ALIGNMENT,
+                   .by_unit = sundog_program_buffer_bytes(program, id, &one_unit) < n_bytes};
+}
+
 static GArray *
 collect_places(const SundogProgram *program)
 {
@@ -37,11 +55,8 @@ collect_places(const SundogProgram *program)
         if (sundog_program_get_buffer(program, id)->role != SUNDOG_BUFFER_TEMPORARY ||
             !lifetimes[id].is_used)
             continue;
-        uint64_t n_bytes =
-            sundog_program_buffer_bytes(program, id, sundog_program_get_bounds(program));
-        uint64_t n_blocks = (n_bytes + SUNDOG_BUFFER_ALIGNMENT - 1) / SUNDOG_BUFFER_ALIGNMENT;
-        g_array_append_val(places,
-                           ((Place){id, lifetimes[id], n_blocks * SUNDOG_BUFFER_ALIGNMENT, 0}));
+        Place place = make_place(program, id, lifetimes[id]);
+        g_array_append_val(places, place);
     }
     g_array_sort(places, compare_size);
     return places;

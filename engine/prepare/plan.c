@@ -196,21 +196,14 @@ sundog_plan_make(SundogPlan *plan, const SundogModel *model, const SundogPrepare
     return true;
 }
 
-static uint64_t
-measure_arena(SundogProgram *program, int64_t n_units)
-{
-    SundogShape bounds = *sundog_program_get_bounds(program);
-    bounds.values[SUNDOG_VARIABLE_UNITS] = MIN(n_units, bounds.values[SUNDOG_VARIABLE_UNITS]);
-    sundog_program_set_bounds(program, &bounds);
-    sundog_pass_plan_memory(program);
-    return sundog_program_get_arena_bytes(program);
-}
-
 uint64_t
-sundog_plan_measure_arena(SundogPlan *plan, unsigned n_threads)
+sundog_plan_measure_arena(const SundogPlan *plan, unsigned n_threads)
 {
+    SundogShape shape = plan->bounds;
     int64_t n_units = n_threads != 0 ? n_threads : g_get_num_processors();
-    return MAX(measure_arena(plan->forward.program, n_units), measure_arena(plan->sample, n_units));
+    shape.values[SUNDOG_VARIABLE_UNITS] = MIN(n_units, shape.values[SUNDOG_VARIABLE_UNITS]);
+    return MAX(sundog_program_measure_arena(plan->forward.program, &shape),
+               sundog_program_measure_arena(plan->sample, &shape));
 }
 
 void

@@ -34,9 +34,7 @@ bool sundog_plan_make(SundogPlan *plan, const SundogModel *model,
                       const SundogPrepareOptions *options, GError **error);
 void sundog_plan_clear(SundogPlan *plan);
 
-/* The arena of forward and sample where so many threads work, 0 for all processors: workspaces are a
- * thread's own, and a core plans for more threads than most machines have. Places temporaries anew,
- * so the plan is good for nothing but estimates afterwards. */
-uint64_t sundog_plan_measure_arena(SundogPlan *plan, unsigned n_threads);
+/* What sundog_core_measure_arena() will say of the core. */
+uint64_t sundog_plan_measure_arena(const SundogPlan *plan, unsigned n_threads);
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(SundogPlan, sundog_plan_clear)

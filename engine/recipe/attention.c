@@ -15,7 +15,7 @@ project(SundogBuilder *builder, SundogBufferId x, SundogTensorRole role, SundogT
     SundogBufferId weight = sundog_builder_weight(builder, role);
     SundogBufferId added = sundog_builder_weight(builder, bias);
     sundog_builder_emit(builder, SUNDOG_OP_LINEAR, x, weight, added, SUNDOG_BUFFER_NONE, y,
-                        builder->linear_workspace);
+                        builder->workspace);
     return y;
 }
 
@@ -79,7 +79,7 @@ emit_attention(SundogBuilder *builder, SundogBufferId qkv, SundogBufferId k_page
         builder, "attention.o", (int64_t)dimensions->n_heads * dimensions->head_dim);
     sundog_builder_emit_with(builder, SUNDOG_OP_ATTENTION, parameters, qkv, builder->positions,
                              builder->page_table, builder->attention_tiles, k_pages, v_pages, o,
-                             builder->attention_workspace);
+                             builder->workspace);
     return o;
 }
 
@@ -98,7 +98,7 @@ sundog_component_attention(SundogBuilder *builder, SundogBufferId x)
     SundogBufferId weight = sundog_builder_weight(builder, SUNDOG_TENSOR_ATTENTION_OUTPUT);
     SundogBufferId out = sundog_builder_temporary(builder, "attention.out", hidden_size);
     sundog_builder_emit(builder, SUNDOG_OP_LINEAR, o, weight, SUNDOG_BUFFER_NONE,
-                        SUNDOG_BUFFER_NONE, out, builder->linear_workspace);
+                        SUNDOG_BUFFER_NONE, out, builder->workspace);
     SundogBufferId y = sundog_builder_temporary(builder, "attention.sum", hidden_size);
     sundog_builder_emit(builder, SUNDOG_OP_ADD, out, x, y);
     return y;

@@ -147,24 +147,18 @@ add_attention_plan(SundogBuilder *builder)
                              builder->attention_tiles);
 }
 
-static SundogBufferId
-add_workspace(SundogBuilder *builder, const char *name, size_t n_bytes)
-{
-    const SundogExpression shape[] = {sundog_builder_variable(builder, SUNDOG_VARIABLE_UNITS),
-                                      sundog_builder_constant(builder, (int64_t)n_bytes)};
-    return sundog_builder_buffer(builder, name, SUNDOG_BUFFER_TEMPORARY, SUNDOG_DTYPE_U8, 2, shape);
-}
-
 static void
-add_workspaces(SundogBuilder *builder)
+add_workspace(SundogBuilder *builder)
 {
     const SundogModelDimensions *dimensions = builder->dimensions;
     uint32_t n_columns = MAX(MAX(dimensions->hidden_size, dimensions->mlp_size),
                              dimensions->n_heads * dimensions->head_dim);
-    builder->linear_workspace =
-        add_workspace(builder, "workspace.linear", sundog_linear_workspace_bytes(n_columns));
-    builder->attention_workspace = add_workspace(
-        builder, "workspace.attention", sundog_attention_workspace_bytes(dimensions->head_dim));
+    size_t n_bytes = MAX(sundog_linear_workspace_bytes(n_columns),
+                         sundog_attention_workspace_bytes(dimensions->head_dim));
+    const SundogExpression shape[] = {sundog_builder_variable(builder, SUNDOG_VARIABLE_UNITS),
+                                      sundog_builder_constant(builder, (int64_t)n_bytes)};
+    builder->workspace = sundog_builder_buffer(builder, "workspace", SUNDOG_BUFFER_TEMPORARY,
+                                               SUNDOG_DTYPE_U8, 2, shape);
 }
 
 static void
@@ -194,7 +188,7 @@ sundog_builder_init(SundogBuilder *builder, const SundogModel *model,
     add_inputs(builder);
     add_rope(builder);
     add_attention_plan(builder);
-    add_workspaces(builder);
+    add_workspace(builder);
 }
 
 void

@@ -26,12 +26,11 @@ typedef struct {
     SundogBufferId logit_rows;
     SundogBufferId inverse_frequencies;
     SundogBufferId attention_tiles;
-    SundogBufferId linear_workspace;
-    SundogBufferId attention_workspace;
+    SundogBufferId workspace; /* one for all operations: its content lives in none but one */
     double rope_magnitude;
 } SundogBuilder;
 
-/* Adds the step's inputs, rotary frequencies, the plan of attention and the workspaces. */
+/* Adds the step's inputs, rotary frequencies, the plan of attention and the workspace. */
 void sundog_builder_init(SundogBuilder *builder, const SundogModel *model,
                          const SundogRecipeOptions *options);
 void sundog_builder_steal(SundogBuilder *builder, SundogRecipeForward *forward);

@@ -31,7 +31,7 @@ linear(SundogBuilder *builder, SundogBufferId x, SundogTensorRole role, const ch
     SundogBufferId weight = sundog_builder_weight(builder, role);
     SundogBufferId y = sundog_builder_temporary(builder, name, n_columns);
     sundog_builder_emit(builder, SUNDOG_OP_LINEAR, x, weight, SUNDOG_BUFFER_NONE,
-                        SUNDOG_BUFFER_NONE, y, builder->linear_workspace);
+                        SUNDOG_BUFFER_NONE, y, builder->workspace);
     return y;
 }
 
@@ -68,5 +68,5 @@ sundog_component_head(SundogBuilder *builder, SundogBufferId x)
     SundogBufferId logits =
         sundog_builder_buffer(builder, "logits", SUNDOG_BUFFER_OUTPUT, SUNDOG_DTYPE_F32, 2, shape);
     sundog_builder_emit(builder, SUNDOG_OP_LINEAR, norm, weight, SUNDOG_BUFFER_NONE,
-                        SUNDOG_BUFFER_NONE, logits, builder->linear_workspace);
+                        SUNDOG_BUFFER_NONE, logits, builder->workspace);
 }

@@ -75,8 +75,7 @@ sundog_recipe_build_sample(uint32_t n_vocabulary, const SundogShape *bounds)
                                         sundog_expression_variable(pool, SUNDOG_VARIABLE_HISTORY));
     operation.arguments[3] = add_token(program);
     operation.arguments[4] = add_buffer(
-        program, "workspace.sample", SUNDOG_BUFFER_TEMPORARY, SUNDOG_DTYPE_U8,
-        SUNDOG_VARIABLE_UNITS,
+        program, "workspace", SUNDOG_BUFFER_TEMPORARY, SUNDOG_DTYPE_U8, SUNDOG_VARIABLE_UNITS,
         sundog_expression_constant(pool, (int64_t)sundog_sample_workspace_bytes(n_vocabulary)));
     sundog_program_add_operation(program, &operation);
     return program;

@@ -169,7 +169,8 @@ map_arena(SundogReplay *replay, GError **error)
     uint64_t n_bytes = 0;
     for (size_t i = 0; i < G_N_ELEMENTS(program_names); i++)
         if (get_program(replay, i) != NULL)
-            n_bytes = MAX(n_bytes, sundog_program_get_arena_bytes(get_program(replay, i)));
+            n_bytes =
+                MAX(n_bytes, sundog_program_measure_arena(get_program(replay, i), &replay->bounds));
     return sundog_memory_map(&replay->arena, n_bytes, SUNDOG_MEMORY_HUGE_PAGES, "the arena", error);
 }
 

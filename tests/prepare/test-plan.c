@@ -116,6 +116,22 @@ test_arena(void)
                      sundog_program_get_arena_bytes(plan.reference));
 }
 
+/* Fewer threads touch less of the arena, and all of them no more than was planned. */
+static void
+test_threads(void)
+{
+    g_auto(SundogPlan) plan = {0};
+    uint64_t before = 0;
+    plan_tiny(&plan, "q8_0-head-128", SUNDOG_ACTIVATIONS_INT8);
+    for (unsigned n_threads = 1; n_threads <= 64; n_threads *= 4) {
+        uint64_t n_bytes = sundog_plan_measure_arena(&plan, n_threads);
+        g_assert_cmpuint(n_bytes, >, before);
+        before = n_bytes;
+    }
+    g_assert_cmpuint(before, <=, plan.arena_bytes);
+    g_assert_cmpuint(sundog_plan_measure_arena(&plan, 1000), ==, before);
+}
+
 /* Offsets follow the order in which a step reads. */
 static void
 test_weight_order(void)
@@ -146,6 +162,7 @@ main(int argc, char **argv)
     g_test_add_func("/plan/reference", test_reference);
     g_test_add_func("/plan/mixed", test_mixed);
     g_test_add_func("/plan/arena", test_arena);
+    g_test_add_func("/plan/threads", test_threads);
     g_test_add_func("/plan/weight-order", test_weight_order);
     return g_test_run();
 }

@@ -130,7 +130,8 @@ test_estimate(void)
     g_assert_cmpfloat(estimate.core_bytes, >, 0.95 * actual);
     g_assert_cmpfloat(estimate.core_bytes, <, 1.05 * actual);
     g_assert_cmpuint(estimate.page_bytes, ==, sundog_core_get_cache(core)->page_bytes);
-    g_assert_cmpuint(estimate.memory_bytes, >, sundog_core_get_info(core)->weight_bytes);
+    g_assert_cmpuint(estimate.memory_bytes, ==,
+                     sundog_core_get_info(core)->weight_bytes + sundog_core_measure_arena(core, 0));
     fixtures_clear(&fixtures);
 }
 
