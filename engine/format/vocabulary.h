@@ -9,8 +9,19 @@
 #include "engine/format/reader.h"
 #include "engine/format/writer.h"
 
+/* X(NAME, number): the binary form holds the number. */
+#define SUNDOG_TOKENIZER_KINDS(X)                                                      \
+    X(BPE, 1)           /* Bytes, spelled in GPT-2's letters, joined by merges. */     \
+    X(SCORED_BPE, 2)    /* SentencePiece: characters, joined by the result's score. */ \
+    X(UNIGRAM, 3)       /* SentencePiece: the pieces whose scores add up highest. */   \
+    X(WORD_PIECE, 4)    /* BERT: the longest piece from the left, word by word. */     \
+    X(LONGEST, 5)       /* RWKV: the longest token of bytes from the left. */          \
+    X(CHARACTER_BPE, 6) /* Characters, joined by merges; bytes stand for unknown ones. */
+
 typedef enum {
-    SUNDOG_TOKENIZER_BPE = 1, /* Byte-level BPE with merges. Others come with later issues. */
+#define X(name, number) SUNDOG_TOKENIZER_##name = number,
+    SUNDOG_TOKENIZER_KINDS(X)
+#undef X
 } SundogTokenizerKind;
 
 typedef enum {
@@ -25,17 +36,22 @@ typedef enum {
 #define SUNDOG_TOKEN_NONE UINT32_MAX
 
 typedef struct {
-    const char
-        *text;       /* The vocabulary's own spelling (byte-level BPE: GPT-2's byte letters), UTF-8,
-                         NUL-terminated; may be empty in odd files, then it matches nothing. */
+    /* The vocabulary's own spelling, UTF-8, NUL-terminated: BPE spells in GPT-2's byte letters, LONGEST
+     * in escapes, the others write U+2581 for a space, WORD_PIECE before each word's first piece. May
+     * be empty in odd files, then it matches nothing. */
+    const char *text;
     uint32_t length; /* bytes */
     SundogTokenKind kind;
+    bool strip_left; /* White space beside it in a text is part of it. */
+    bool strip_right;
     float score;
 } SundogToken;
 
 typedef struct {
     SundogTokenizerKind kind;
-    char *pre_tokenizer; /* "gpt-2", "smollm", "llama-bpe", "qwen2": GGUF's names. */
+    char *pre_tokenizer;      /* "gpt-2", "smollm", "llama-bpe", "qwen2": GGUF's names. */
+    const char **expressions; /* [n_expressions] in place of a name, which then is empty */
+    uint32_t n_expressions;
     SundogToken *tokens; /* [n_tokens] */
     uint32_t n_tokens;
     const char **merges; /* [n_merges] "left right", best first */
@@ -48,10 +64,17 @@ typedef struct {
     uint32_t n_ends;
     bool add_bos;
     bool add_eos;
-    bool add_space_prefix;
-    bool ignore_merges;    /* A whole word that is a token is taken without merging; where the
+    bool add_space_prefix;  /* A text is read as if it began with a space. */
+    bool add_space_suffix;  /* The same at its end. */
+    bool merge_spaces;      /* Several spaces are read as one, and none at the ends. */
+    bool lowercase;         /* WORD_PIECE: texts are read in small letters, */
+    bool strip_accents;     /* and without accents. */
+    bool compose;           /* Texts are read in normalization form C. */
+    bool ignore_merges;     /* A whole word that is a token is taken without merging; where the
                             * pre-tokenizer's name implies that, it need not be said here. */
-    GStringChunk *strings; /* Owns the texts of all tokens and merges. */
+    uint8_t *character_map; /* [n_character_map_bytes] SentencePiece's precompiled normalization */
+    uint32_t n_character_map_bytes;
+    GStringChunk *strings; /* Owns the texts of all tokens, merges and expressions. */
 } SundogVocabulary;
 
 /* An empty one, to be filled by its maker: the arrays are g_malloc()ed, texts go into `strings`. */

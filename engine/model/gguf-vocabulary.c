@@ -7,9 +7,38 @@
 #include "engine/model/gguf-vocabulary.h"
 
 #include "engine/format/error.h"
+#include "engine/model/gguf-tokens.h"
+
 #include <string.h>
 
-#define PREFIX "tokenizer.ggml."
+#define PREFIX SUNDOG_GGUF_TOKENIZER
+
+/* What GGUF calls a kind of vocabulary, and what a file of it means that does not say. */
+typedef struct {
+    const char *name;
+    SundogTokenizerKind kind;
+    const char *pre_tokenizer; /* NULL where the file's name counts */
+    bool has_merges;
+    bool add_bos;
+    bool add_eos;
+    bool add_space_prefix;
+    uint32_t bos;
+    uint32_t eos;
+    uint32_t unknown;
+    uint32_t padding;
+} Kind;
+
+#define NONE SUNDOG_TOKEN_NONE
+
+static const Kind kinds[] = {
+    {"bert", SUNDOG_TOKENIZER_WORD_PIECE, "", false, true, true, false, 101, 102, 100, 0},
+    {"gemma4", SUNDOG_TOKENIZER_CHARACTER_BPE, "gemma4", true, true, false, false, NONE, NONE, NONE,
+     NONE},
+    {"gpt2", SUNDOG_TOKENIZER_BPE, NULL, true, false, false, false, NONE, NONE, NONE, NONE},
+    {"llama", SUNDOG_TOKENIZER_SCORED_BPE, "", false, true, false, true, 1, 2, 0, NONE},
+    {"rwkv", SUNDOG_TOKENIZER_LONGEST, "", false, false, false, false, NONE, NONE, NONE, NONE},
+    {"t5", SUNDOG_TOKENIZER_UNIGRAM, "", false, false, true, false, NONE, 1, 2, 0},
+};
 
 static const char *const end_spellings[] = {
     "<|im_end|>",    "<|eot_id|>",
@@ -19,11 +48,19 @@ static const char *const end_spellings[] = {
     "<end_of_turn>", "<end_of_utterance>",
     "<|turn_end|>",  "<|end_of_turn|>",
     "<eos>",         "</s>",
-    "<EOT>",
+    "<EOT>",         "<turn|>",
+    "<|eot|>",       "<｜end▁of▁sentence｜>",
+    "[EOT]",         "[e~[",
 };
 
-/* Llama 3's files began to tell about BOS only later. */
-static const char *const llama3_names[] = {"llama-bpe", "llama3", "llama-v3"};
+/* Byte-level vocabularies whose files began to tell about BOS only later, if at all. */
+static const char *const bos_names[] = {
+    "llama-bpe", "llama3", "llama-v3",     "falcon3", "falcon-h1", "pixtral",
+    "midm-2.0",  "lfm2",   "jina-v5-nano", "tekken",  "chameleon",
+};
+
+/* Phi 3's special tokens take the white space behind them, but for these. GGUF cannot say so. */
+static const char *const phi3_plain[] = {"<unk>", "<s>", "<|endoftext|>"};
 
 static bool
 is_in(const char *const *list, size_t n, const char *text)
@@ -35,133 +72,13 @@ is_in(const char *const *list, size_t n, const char *text)
     return false;
 }
 
-/* Element `index` of an array of texts, owned by the vocabulary. */
-static const char *
-insert_text(SundogVocabulary *vocabulary, const SundogGguf *gguf, const char *key, uint64_t index,
-            size_t *n_bytes, GError **error)
-{
-    const char *text = sundog_gguf_get_array_string(gguf, key, index, n_bytes);
-    if (text != NULL && *n_bytes <= G_MAXINT32 && g_utf8_validate_len(text, *n_bytes, NULL))
-        return g_string_chunk_insert_len(vocabulary->strings, text, (gssize)*n_bytes);
-    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
-                "%s: element %" G_GUINT64_FORMAT " is %s, expected UTF-8 without NUL", key, index,
-                text != NULL ? "not valid" : "not a text");
-    return NULL;
-}
-
-/* The length of an array of one element a token; 0 where it is missing, which is allowed. */
+/* An optional id; the kind's where it is missing and the vocabulary goes so far. */
 static bool
-check_parallel_array(const SundogVocabulary *vocabulary, const SundogGguf *gguf, const char *key,
-                     GError **error)
-{
-    uint64_t length = sundog_gguf_get_array_length(gguf, key);
-    double first;
-    if (!sundog_gguf_has(gguf, key))
-        return true;
-    if (length == vocabulary->n_tokens && sundog_gguf_get_array_number(gguf, key, 0, &first))
-        return true;
-    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
-                "%s has %" G_GUINT64_FORMAT " elements, expected %u numbers, one a token", key,
-                length, vocabulary->n_tokens);
-    return false;
-}
-
-static bool
-read_kind(SundogToken *token, const SundogGguf *gguf, uint32_t id, GError **error)
-{
-    double kind = SUNDOG_TOKEN_NORMAL;
-    sundog_gguf_get_array_number(gguf, PREFIX "token_type", id, &kind);
-    if (!(kind >= SUNDOG_TOKEN_NORMAL && kind <= SUNDOG_TOKEN_BYTE)) {
-        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
-                    PREFIX "token_type: token %u is of type %g, expected 1 to %d", id, kind,
-                    SUNDOG_TOKEN_BYTE);
-        return false;
-    }
-    token->kind = (SundogTokenKind)kind;
-    return true;
-}
-
-static bool
-read_token(SundogVocabulary *vocabulary, const SundogGguf *gguf, uint32_t id, GError **error)
-{
-    SundogToken *token = &vocabulary->tokens[id];
-    size_t n_bytes;
-    token->text = insert_text(vocabulary, gguf, PREFIX "tokens", id, &n_bytes, error);
-    if (token->text == NULL)
-        return false;
-    token->length = (uint32_t)n_bytes;
-    double score = 0;
-    sundog_gguf_get_array_number(gguf, PREFIX "scores", id, &score);
-    token->score = (float)score;
-    return read_kind(token, gguf, id, error);
-}
-
-static bool
-read_tokens(SundogVocabulary *vocabulary, const SundogGguf *gguf, GError **error)
-{
-    uint64_t n_tokens = sundog_gguf_get_array_length(gguf, PREFIX "tokens");
-    if (n_tokens < 1 || n_tokens >= SUNDOG_TOKEN_NONE) {
-        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
-                    PREFIX "tokens has %" G_GUINT64_FORMAT " elements, expected 1 to 2^32 - 2",
-                    n_tokens);
-        return false;
-    }
-    vocabulary->n_tokens = (uint32_t)n_tokens;
-    vocabulary->tokens = g_new0(SundogToken, n_tokens);
-    if (!check_parallel_array(vocabulary, gguf, PREFIX "token_type", error) ||
-        !check_parallel_array(vocabulary, gguf, PREFIX "scores", error))
-        return false;
-    for (uint32_t id = 0; id < vocabulary->n_tokens; id++) {
-        if (!read_token(vocabulary, gguf, id, error))
-            return false;
-    }
-    return true;
-}
-
-/* A merge names two tokens; byte-level spelling has no space of its own, so one divides them. */
-static bool
-is_merge(const char *text, size_t n_bytes)
-{
-    const char *space = n_bytes > 2 ? memchr(text + 1, ' ', n_bytes - 2) : NULL;
-    return space != NULL;
-}
-
-static bool
-read_merges(SundogVocabulary *vocabulary, const SundogGguf *gguf, GError **error)
-{
-    uint64_t n_merges = sundog_gguf_get_array_length(gguf, PREFIX "merges");
-    if (n_merges >= SUNDOG_TOKEN_NONE || !sundog_gguf_has(gguf, PREFIX "merges")) {
-        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
-                    PREFIX "merges has %" G_GUINT64_FORMAT " elements, expected at most 2^32 - 2",
-                    n_merges);
-        return false;
-    }
-    vocabulary->merges = g_new0(const char *, n_merges);
-    for (; vocabulary->n_merges < n_merges; vocabulary->n_merges++) {
-        size_t n_bytes;
-        const char *text =
-            insert_text(vocabulary, gguf, PREFIX "merges", vocabulary->n_merges, &n_bytes, error);
-        if (text == NULL)
-            return false;
-        if (!is_merge(text, n_bytes)) {
-            g_autofree char *shown = sundog_format_quote(text, "");
-            g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
-                        PREFIX "merges: element %u is %s, expected two tokens and a space",
-                        vocabulary->n_merges, shown);
-            return false;
-        }
-        vocabulary->merges[vocabulary->n_merges] = text;
-    }
-    return true;
-}
-
-/* An optional id; SUNDOG_TOKEN_NONE where it is missing. */
-static bool
-read_id(const SundogVocabulary *vocabulary, const SundogGguf *gguf, const char *key, uint32_t *id,
-        GError **error)
+read_id(const SundogVocabulary *vocabulary, const SundogGguf *gguf, const char *key, uint32_t usual,
+        uint32_t *id, GError **error)
 {
     uint64_t value = 0;
-    *id = SUNDOG_TOKEN_NONE;
+    *id = usual < vocabulary->n_tokens ? usual : SUNDOG_TOKEN_NONE;
     if (!sundog_gguf_has(gguf, key))
         return true;
     if (!sundog_gguf_get_uint(gguf, key, &value) || value >= vocabulary->n_tokens) {
@@ -174,59 +91,129 @@ read_id(const SundogVocabulary *vocabulary, const SundogGguf *gguf, const char *
     return true;
 }
 
+static uint32_t
+find_control(const SundogVocabulary *vocabulary, const char *text)
+{
+    for (uint32_t id = 0; id < vocabulary->n_tokens; id++)
+        if (vocabulary->tokens[id].kind == SUNDOG_TOKEN_CONTROL &&
+            strcmp(vocabulary->tokens[id].text, text) == 0)
+            return id;
+    return SUNDOG_TOKEN_NONE;
+}
+
+/* gpt-oss ends each part of an answer with "<|end|>", and the answer with one of the others. */
 static bool
-read_ids(SundogVocabulary *vocabulary, const SundogGguf *gguf, GError **error)
+ends_parts(const SundogVocabulary *vocabulary, const char *text)
+{
+    return strcmp(text, "<|end|>") == 0 &&
+           find_control(vocabulary, "<|return|>") != SUNDOG_TOKEN_NONE &&
+           find_control(vocabulary, "<|call|>") != SUNDOG_TOKEN_NONE;
+}
+
+static void
+add_ends_by_spelling(SundogVocabulary *vocabulary)
+{
+    for (uint32_t id = 0; id < vocabulary->n_tokens; id++) {
+        const SundogToken *token = &vocabulary->tokens[id];
+        if (token->kind == SUNDOG_TOKEN_CONTROL &&
+            is_in(end_spellings, G_N_ELEMENTS(end_spellings), token->text) &&
+            !ends_parts(vocabulary, token->text))
+            sundog_vocabulary_add_end(vocabulary, id);
+    }
+}
+
+/* BERT's texts begin with its class token and end with its separator, which GGUF misspells. */
+static bool
+read_ids(SundogVocabulary *vocabulary, const SundogGguf *gguf, const Kind *kind, GError **error)
 {
     uint32_t eot, eom;
-    if (!read_id(vocabulary, gguf, PREFIX "bos_token_id", &vocabulary->bos, error) ||
-        !read_id(vocabulary, gguf, PREFIX "eos_token_id", &vocabulary->eos, error) ||
-        !read_id(vocabulary, gguf, PREFIX "unknown_token_id", &vocabulary->unknown, error) ||
-        !read_id(vocabulary, gguf, PREFIX "padding_token_id", &vocabulary->padding, error) ||
-        !read_id(vocabulary, gguf, PREFIX "eot_token_id", &eot, error) ||
-        !read_id(vocabulary, gguf, PREFIX "eom_token_id", &eom, error))
+    bool bert = kind->kind == SUNDOG_TOKENIZER_WORD_PIECE;
+    const char *bos = bert && sundog_gguf_has(gguf, PREFIX "cls_token_id") ? PREFIX "cls_token_id"
+                                                                           : PREFIX "bos_token_id";
+    const char *eos = bert ? PREFIX "seperator_token_id" : PREFIX "eos_token_id";
+    if (!read_id(vocabulary, gguf, bos, kind->bos, &vocabulary->bos, error) ||
+        !read_id(vocabulary, gguf, eos, kind->eos, &vocabulary->eos, error) ||
+        !read_id(vocabulary, gguf, PREFIX "unknown_token_id", kind->unknown, &vocabulary->unknown,
+                 error) ||
+        !read_id(vocabulary, gguf, PREFIX "padding_token_id", kind->padding, &vocabulary->padding,
+                 error) ||
+        !read_id(vocabulary, gguf, PREFIX "eot_token_id", NONE, &eot, error) ||
+        !read_id(vocabulary, gguf, PREFIX "eom_token_id", NONE, &eom, error))
         return false;
     sundog_vocabulary_add_end(vocabulary, vocabulary->eos);
     sundog_vocabulary_add_end(vocabulary, eot);
     sundog_vocabulary_add_end(vocabulary, eom);
-    for (uint32_t id = 0; id < vocabulary->n_tokens; id++) {
-        const SundogToken *token = &vocabulary->tokens[id];
-        if (token->kind == SUNDOG_TOKEN_CONTROL &&
-            is_in(end_spellings, G_N_ELEMENTS(end_spellings), token->text))
-            sundog_vocabulary_add_end(vocabulary, id);
-    }
+    add_ends_by_spelling(vocabulary);
     return true;
 }
 
 static void
-read_flags(SundogVocabulary *vocabulary, const SundogGguf *gguf)
+read_flags(SundogVocabulary *vocabulary, const SundogGguf *gguf, const Kind *kind)
 {
-    bool is_llama3 = is_in(llama3_names, G_N_ELEMENTS(llama3_names), vocabulary->pre_tokenizer);
-    vocabulary->add_bos = is_llama3;
+    vocabulary->add_bos =
+        kind->add_bos || (kind->pre_tokenizer == NULL &&
+                          is_in(bos_names, G_N_ELEMENTS(bos_names), vocabulary->pre_tokenizer));
+    vocabulary->add_eos = kind->add_eos;
+    vocabulary->add_space_prefix = kind->add_space_prefix;
     sundog_gguf_get_bool(gguf, PREFIX "add_bos_token", &vocabulary->add_bos);
     sundog_gguf_get_bool(gguf, PREFIX "add_eos_token", &vocabulary->add_eos);
-    sundog_gguf_get_bool(gguf, PREFIX "add_space_prefix", &vocabulary->add_space_prefix);
+    /* The one of byte-level vocabularies is never meant: files carry it without a use. */
+    if (kind->kind != SUNDOG_TOKENIZER_BPE)
+        sundog_gguf_get_bool(gguf, PREFIX "add_space_prefix", &vocabulary->add_space_prefix);
+    sundog_gguf_get_bool(gguf, PREFIX "remove_extra_whitespaces", &vocabulary->merge_spaces);
+    vocabulary->lowercase = true;
+    sundog_gguf_get_bool(gguf, PREFIX "normalizer.lowercase", &vocabulary->lowercase);
+    vocabulary->strip_accents = vocabulary->lowercase;
+    sundog_gguf_get_bool(gguf, PREFIX "normalizer.strip_accents", &vocabulary->strip_accents);
     vocabulary->add_bos = vocabulary->add_bos && vocabulary->bos != SUNDOG_TOKEN_NONE;
     vocabulary->add_eos = vocabulary->add_eos && vocabulary->eos != SUNDOG_TOKEN_NONE;
 }
 
+static void
+strip_spaces_of_phi3(SundogVocabulary *vocabulary, const SundogGguf *gguf)
+{
+    const char *architecture = sundog_gguf_get_string(gguf, "general.architecture", NULL);
+    if (g_strcmp0(architecture, "phi3") != 0 || vocabulary->kind != SUNDOG_TOKENIZER_SCORED_BPE)
+        return;
+    for (uint32_t id = 0; id < vocabulary->n_tokens; id++) {
+        SundogToken *token = &vocabulary->tokens[id];
+        token->strip_right =
+            (token->kind == SUNDOG_TOKEN_CONTROL || token->kind == SUNDOG_TOKEN_USER_DEFINED) &&
+            !is_in(phi3_plain, G_N_ELEMENTS(phi3_plain), token->text);
+    }
+}
+
+static const Kind *
+find_kind(const SundogGguf *gguf, GError **error)
+{
+    const char *name = sundog_gguf_get_string(gguf, PREFIX "model", NULL);
+    g_autoptr(GString) known = g_string_new(NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++) {
+        if (g_strcmp0(name, kinds[i].name) == 0)
+            return &kinds[i];
+        g_string_append_printf(known, "%s\"%s\"", i == 0 ? "" : ", ", kinds[i].name);
+    }
+    g_autofree char *shown = sundog_format_quote(name, "missing");
+    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                PREFIX "model is %s, known are: %s", shown, known->str);
+    return NULL;
+}
+
 /* "default" is GGUF's word for a file that does not say; the text house decides what it means. */
 static bool
-read_kinds(SundogVocabulary *vocabulary, const SundogGguf *gguf, GError **error)
+read_kind(SundogVocabulary *vocabulary, const SundogGguf *gguf, const Kind *kind, GError **error)
 {
-    const char *kind = sundog_gguf_get_string(gguf, PREFIX "model", NULL);
-    if (g_strcmp0(kind, "gpt2") != 0) {
-        g_autofree char *shown = sundog_format_quote(kind, "missing");
-        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
-                    PREFIX "model is %s, known are: \"gpt2\"", shown);
-        return false;
-    }
-    const char *name = sundog_gguf_get_string(gguf, PREFIX "pre", NULL);
+    const char *name = kind->pre_tokenizer;
+    if (name == NULL)
+        name = sundog_gguf_get_string(gguf, PREFIX "pre", NULL);
     if (name != NULL && !g_utf8_validate(name, -1, NULL)) {
         g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
                     PREFIX "pre is not UTF-8");
         return false;
     }
-    vocabulary->pre_tokenizer = g_strdup(name != NULL ? name : "default");
+    vocabulary->kind = kind->kind;
+    bool is_missing = kind->pre_tokenizer == NULL && (name == NULL || name[0] == '\0');
+    vocabulary->pre_tokenizer = g_strdup(is_missing ? "default" : name);
     return true;
 }
 
@@ -234,9 +221,15 @@ SundogVocabulary *
 sundog_gguf_dup_vocabulary(const SundogGguf *gguf, GError **error)
 {
     g_autoptr(SundogVocabulary) vocabulary = sundog_vocabulary_new();
-    if (!read_kinds(vocabulary, gguf, error) || !read_tokens(vocabulary, gguf, error) ||
-        !read_merges(vocabulary, gguf, error) || !read_ids(vocabulary, gguf, error))
+    const Kind *kind = find_kind(gguf, error);
+    if (kind == NULL || !read_kind(vocabulary, gguf, kind, error) ||
+        !sundog_gguf_read_tokens(vocabulary, gguf, error) ||
+        (kind->has_merges && !sundog_gguf_read_merges(vocabulary, gguf, error)) ||
+        (kind->kind == SUNDOG_TOKENIZER_UNIGRAM &&
+         !sundog_gguf_read_character_map(vocabulary, gguf, error)) ||
+        !read_ids(vocabulary, gguf, kind, error))
         return NULL;
-    read_flags(vocabulary, gguf);
+    read_flags(vocabulary, gguf, kind);
+    strip_spaces_of_phi3(vocabulary, gguf);
     return g_steal_pointer(&vocabulary);
 }

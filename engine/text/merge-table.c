@@ -2,7 +2,7 @@
 
 #include "engine/text/merge-table.h"
 
-#include "engine/text/byte-letters.h"
+#include "engine/text/utf8.h"
 
 #include <string.h>
 
@@ -31,42 +31,106 @@ sundog_merge_table_find(const SundogMergeTable *table, uint32_t left, uint32_t r
     return merge->left == SUNDOG_TOKEN_NONE ? NULL : merge;
 }
 
-/* "left right"; no byte letter is a space. bytes is scratch: the left part's, then the right one's. */
+/* Of two merges of the same pair the first stays. */
 static void
-add(SundogMergeTable *table, const SundogTokenTable *tokens, const char *text, uint32_t rank,
-    GByteArray *bytes)
+insert(SundogMergeTable *table, const SundogMerge *added)
+{
+    SundogMerge *merge = probe(table, added->left, added->right);
+    if (merge->left == SUNDOG_TOKEN_NONE)
+        *merge = *added;
+}
+
+/* "left right"; no spelling holds a space. bytes is scratch: the left part's, then the right one's. */
+static void
+add_listed(SundogMergeTable *table, const SundogTokenTable *tokens, SundogSpelling spelling,
+           const char *text, uint32_t rank, GByteArray *bytes)
 {
     const char *space = strchr(text, ' ');
     g_byte_array_set_size(bytes, 0);
-    if (space == NULL || !sundog_byte_letters_append(text, (size_t)(space - text), bytes))
+    if (space == NULL || !sundog_spelling_append(spelling, text, (size_t)(space - text), bytes))
         return;
     size_t n_left = bytes->len;
-    if (!sundog_byte_letters_append(space + 1, strlen(space + 1), bytes))
+    if (!sundog_spelling_append(spelling, space + 1, strlen(space + 1), bytes))
         return;
     const char *both = (const char *)bytes->data;
-    uint32_t left = sundog_token_table_find(tokens, both, n_left);
-    uint32_t right = sundog_token_table_find(tokens, both + n_left, bytes->len - n_left);
-    uint32_t merged = sundog_token_table_find(tokens, both, bytes->len);
-    if (left == SUNDOG_TOKEN_NONE || right == SUNDOG_TOKEN_NONE || merged == SUNDOG_TOKEN_NONE)
-        return;
-    SundogMerge *merge = probe(table, left, right);
-    if (merge->left == SUNDOG_TOKEN_NONE)
-        *merge = (SundogMerge){left, right, rank, merged};
+    SundogMerge merge = {
+        .left = sundog_token_table_find(tokens, both, n_left),
+        .right = sundog_token_table_find(tokens, both + n_left, bytes->len - n_left),
+        .rank = rank,
+        .merged = sundog_token_table_find(tokens, both, bytes->len),
+    };
+    if (merge.left != SUNDOG_TOKEN_NONE && merge.right != SUNDOG_TOKEN_NONE &&
+        merge.merged != SUNDOG_TOKEN_NONE)
+        insert(table, &merge);
 }
 
-SundogMergeTable *
-sundog_merge_table_new(const SundogVocabulary *vocabulary, const SundogTokenTable *tokens)
+static SundogMergeTable *
+new_empty(uint64_t n_merges)
 {
     SundogMergeTable *table = g_new0(SundogMergeTable, 1);
     uint64_t n_entries = 16;
-    while (n_entries < (uint64_t)vocabulary->n_merges * 3 / 2)
+    while (n_entries < n_merges * 3 / 2)
         n_entries *= 2;
     table->merges = g_new(SundogMerge, n_entries);
     memset(table->merges, 0xFF, n_entries * sizeof table->merges[0]);
     table->mask = (uint32_t)(n_entries - 1);
+    return table;
+}
+
+SundogMergeTable *
+sundog_merge_table_new(const SundogVocabulary *vocabulary, const SundogTokenTable *tokens,
+                       SundogSpelling spelling)
+{
+    SundogMergeTable *table = new_empty(vocabulary->n_merges);
     g_autoptr(GByteArray) scratch = g_byte_array_new();
     for (uint32_t i = 0; i < vocabulary->n_merges; i++)
-        add(table, tokens, vocabulary->merges[i], i, scratch);
+        add_listed(table, tokens, spelling, vocabulary->merges[i], i, scratch);
+    return table;
+}
+
+/* Higher scores merge first: the bits of a float, ordered as its value is and turned round. */
+static uint32_t
+rank_of_score(float score)
+{
+    uint32_t bits;
+    memcpy(&bits, &score, sizeof bits);
+    uint32_t ordered = bits >> 31 != 0 ? ~bits : bits | UINT32_C(0x80000000);
+    return MIN(~ordered, SUNDOG_MERGE_LAST_RANK);
+}
+
+/* Every way to cut the token in two symbols. */
+static void
+collect_cuts(const SundogVocabulary *vocabulary, const SundogTokenTable *tokens,
+             const SundogSymbols *symbols, uint32_t token, GArray *merges)
+{
+    size_t n_bytes;
+    const char *bytes = sundog_token_table_get(tokens, token, &n_bytes);
+    SundogMerge merge = {.rank = rank_of_score(vocabulary->tokens[token].score), .merged = token};
+    SundogUtf8State state;
+    for (size_t cut = 0; (cut += sundog_utf8_scan(bytes + cut, n_bytes - cut, &state)) < n_bytes;) {
+        merge.left = sundog_symbols_find(symbols, bytes, cut);
+        if (merge.left == SUNDOG_TOKEN_NONE)
+            continue;
+        merge.right = sundog_symbols_find(symbols, bytes + cut, n_bytes - cut);
+        if (merge.right != SUNDOG_TOKEN_NONE)
+            g_array_append_val(merges, merge);
+    }
+}
+
+SundogMergeTable *
+sundog_merge_table_new_from_scores(const SundogVocabulary *vocabulary,
+                                   const SundogTokenTable *tokens, const SundogSymbols *symbols)
+{
+    g_autoptr(GArray) merges = g_array_new(FALSE, FALSE, sizeof(SundogMerge));
+    for (uint32_t i = 0; i < vocabulary->n_tokens; i++) {
+        size_t n_bytes;
+        const char *bytes = sundog_token_table_get(tokens, i, &n_bytes);
+        if (n_bytes > 1 && sundog_token_table_find(tokens, bytes, n_bytes) == i)
+            collect_cuts(vocabulary, tokens, symbols, i, merges);
+    }
+    SundogMergeTable *table = new_empty(merges->len);
+    for (guint i = 0; i < merges->len; i++)
+        insert(table, &g_array_index(merges, SundogMerge, i));
     return table;
 }
 

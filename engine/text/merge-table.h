@@ -1,11 +1,11 @@
 #pragma once
 
 /*
- * Which two neighbouring tokens merge, how early, and into what. Borrows nothing. Immutable after new;
+ * Which two neighbouring symbols merge, how early, and into what. Borrows nothing. Immutable after new;
  * safe to share between threads.
  */
 
-#include "engine/text/token-table.h"
+#include "engine/text/symbols.h"
 
 typedef struct SundogMergeTable SundogMergeTable;
 
@@ -16,10 +16,16 @@ typedef struct {
     uint32_t merged;
 } SundogMerge;
 
-/* Leaves out a merge whose parts or result text may not become: a control token, or no token. Of two
- * merges of the same pair the first stays. */
+#define SUNDOG_MERGE_LAST_RANK (UINT32_MAX - 1)
+
+/* The vocabulary's list. Leaves out a merge whose parts or result text may not become: a control
+ * token, or no token. Of two merges of the same pair the first stays. */
 SundogMergeTable *sundog_merge_table_new(const SundogVocabulary *vocabulary,
-                                         const SundogTokenTable *tokens);
+                                         const SundogTokenTable *tokens, SundogSpelling spelling);
+/* Two symbols merge wherever their texts are a token's together, the higher its score the earlier. */
+SundogMergeTable *sundog_merge_table_new_from_scores(const SundogVocabulary *vocabulary,
+                                                     const SundogTokenTable *tokens,
+                                                     const SundogSymbols *symbols);
 void sundog_merge_table_free(SundogMergeTable *table);
 
 /* NULL where the two do not merge. */

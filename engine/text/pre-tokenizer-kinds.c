@@ -76,14 +76,8 @@ static const SundogPreTokenizerKind kinds[] = {
     },
     {
         .stages = {{LLAMA3}},
-        .names = "llama-bpe llama3 llama-v3 falcon3 falcon-h1 jina-v5-nano lfm2 midm-2.0 pixtral",
-        .total = true,
-        .ignore_merges = true,
-        .add_bos = true,
-    },
-    {
-        .stages = {{LLAMA3}},
-        .names = "glm4 glm5",
+        .names = "llama-bpe llama3 llama-v3 falcon3 falcon-h1 glm4 glm5 jina-v5-nano lfm2 midm-2.0 "
+                 "pixtral",
         .total = true,
         .ignore_merges = true,
     },
@@ -150,7 +144,6 @@ static const SundogPreTokenizerKind kinds[] = {
         .names = "tekken",
         .total = true,
         .ignore_merges = true,
-        .add_bos = true,
     },
     {
         .stages = {{"\\p{Han}+|" CASED_WORDS(NO_HAN_CAPITALS, NO_HAN_SMALLS,
@@ -221,7 +214,6 @@ static const SundogPreTokenizerKind kinds[] = {
                    {"[\\p{P}!-/:-@\\[-`{-~]"},
                    {GPT2}},
         .names = "chameleon",
-        .add_bos = true,
     },
     {
         .stages = {{"\\p{N}{1,3}"},
@@ -246,10 +238,10 @@ static const SundogPreTokenizerKind kinds[] = {
         .names = "superbpe",
     },
     {
-        /* These merge characters: their words may hold spaces. */
         .stages = {{"[^\\n]+|\\n+"}},
         .names = "gemma4 granite-embed-multi-311m sarvam-moe",
         .total = true,
+        .characters = true,
     },
 };
 

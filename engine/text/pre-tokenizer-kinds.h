@@ -18,7 +18,7 @@ typedef struct {
     const char *names;                                                   /* divided by spaces */
     bool total;         /* The only stage's expression matches at every character. */
     bool ignore_merges; /* A word that is a token is taken whole: GGUF files do not say it. */
-    bool add_bos;       /* Unless the file says otherwise. */
+    bool characters;    /* BPE of these names merges characters, not bytes. */
 } SundogPreTokenizerKind;
 
 /* NULL where the name is not known. */

@@ -72,6 +72,16 @@ sundog_pre_tokenizer_new_from_expressions(const char *const *expressions, size_t
     return g_steal_pointer(&pre_tokenizer);
 }
 
+SundogPreTokenizer *
+sundog_pre_tokenizer_new_for(const SundogVocabulary *vocabulary, GError **error)
+{
+    const char *name = vocabulary->pre_tokenizer;
+    if (name != NULL && name[0] != '\0')
+        return sundog_pre_tokenizer_new(name, error);
+    return sundog_pre_tokenizer_new_from_expressions(vocabulary->expressions,
+                                                     vocabulary->n_expressions, error);
+}
+
 void
 sundog_pre_tokenizer_free(SundogPreTokenizer *pre_tokenizer)
 {

@@ -9,6 +9,7 @@
  * are walked by one thread: init, next until it returns false, clear.
  */
 
+#include "engine/format/vocabulary.h"
 #include "engine/text/expression.h"
 #include "engine/text/pre-tokenizer-kinds.h"
 
@@ -38,6 +39,9 @@ SundogPreTokenizer *sundog_pre_tokenizer_new(const char *name, GError **error);
 /* By a file's own expressions, which may be none: [n_expressions], each cuts what the last left. */
 SundogPreTokenizer *sundog_pre_tokenizer_new_from_expressions(const char *const *expressions,
                                                               size_t n_expressions, GError **error);
+/* By the vocabulary's name, or where that is empty by its expressions. */
+SundogPreTokenizer *sundog_pre_tokenizer_new_for(const SundogVocabulary *vocabulary,
+                                                 GError **error);
 void sundog_pre_tokenizer_free(SundogPreTokenizer *pre_tokenizer);
 /* Whether vocabularies of this name take a word that is a token whole: GGUF files do not say it. */
 bool sundog_pre_tokenizer_get_ignore_merges(const SundogPreTokenizer *pre_tokenizer);

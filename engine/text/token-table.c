@@ -2,8 +2,6 @@
 
 #include "engine/text/token-table.h"
 
-#include "engine/text/byte-letters.h"
-
 #include <string.h>
 
 /* An entry of the table. The hash is kept beside the token so that a probe that fails does not touch
@@ -14,6 +12,7 @@ typedef struct {
 } Slot;
 
 struct SundogTokenTable {
+    SundogSpelling spelling;
     GByteArray *bytes;
     size_t *offsets; /* [n_tokens + 1] into bytes */
     Slot *slots;     /* [slot_mask + 1] */
@@ -68,6 +67,15 @@ sundog_token_table_find(const SundogTokenTable *table, const char *bytes, size_t
     return probe(table, bytes, n_bytes, hash_bytes(bytes, n_bytes))->token;
 }
 
+uint32_t
+sundog_token_table_find_spelled(const SundogTokenTable *table, const char *text, size_t n_bytes)
+{
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    if (!sundog_spelling_append(table->spelling, text, n_bytes, bytes))
+        return SUNDOG_TOKEN_NONE;
+    return sundog_token_table_find(table, (const char *)bytes->data, bytes->len);
+}
+
 /* "<0x0A>" is how a byte token spells its byte. */
 static bool
 append_byte_token(const SundogToken *token, GByteArray *bytes)
@@ -83,13 +91,14 @@ append_byte_token(const SundogToken *token, GByteArray *bytes)
     return true;
 }
 
-/* Normal tokens are spelled in byte letters; the others, and what is no byte letter, stand for
- * their own spelling. Returns whether text may become the token, which is so for the first kind. */
+/* Normal tokens are spelled as their kind of vocabulary spells; the others, and what is no such
+ * spelling, stand for their own text. Returns whether text may become the token, which is so for the
+ * first kind. */
 static bool
-append_token(const SundogToken *token, GByteArray *bytes)
+append_token(const SundogToken *token, SundogSpelling spelling, GByteArray *bytes)
 {
     bool spelled = token->kind == SUNDOG_TOKEN_NORMAL &&
-                   sundog_byte_letters_append(token->text, token->length, bytes);
+                   sundog_spelling_append(spelling, token->text, token->length, bytes);
     bool byte = token->kind == SUNDOG_TOKEN_BYTE && append_byte_token(token, bytes);
     if (!spelled && !byte)
         g_byte_array_append(bytes, (const uint8_t *)token->text, token->length);
@@ -123,14 +132,15 @@ new_slots(SundogTokenTable *table, uint32_t n_tokens)
 }
 
 SundogTokenTable *
-sundog_token_table_new(const SundogVocabulary *vocabulary)
+sundog_token_table_new(const SundogVocabulary *vocabulary, SundogSpelling spelling)
 {
     SundogTokenTable *table = g_new0(SundogTokenTable, 1);
     table->bytes = g_byte_array_new();
+    table->spelling = spelling;
     table->offsets = g_new0(size_t, (size_t)vocabulary->n_tokens + 1);
     new_slots(table, vocabulary->n_tokens);
     for (uint32_t i = 0; i < vocabulary->n_tokens; i++) {
-        bool from_text = append_token(&vocabulary->tokens[i], table->bytes);
+        bool from_text = append_token(&vocabulary->tokens[i], spelling, table->bytes);
         table->offsets[i + 1] = table->bytes->len;
         if (from_text)
             insert(table, i);

@@ -1,23 +1,22 @@
 /*
- * One text, three cuts: special tokens are taken out, what lies between is cut into words, and each
- * word is merged into tokens.
+ * Special tokens are taken out of a text, and what lies between becomes tokens in the way of the
+ * vocabulary's kind.
  */
 
 #include "engine/text/tokenizer.h"
 
 #include "engine/format/error.h"
-#include "engine/text/byte-bpe.h"
-#include "engine/text/byte-letters.h"
-#include "engine/text/pre-tokenizer.h"
+#include "engine/text/pre-tokenizer-kinds.h"
 #include "engine/text/special-tokens.h"
-#include "engine/text/token-table.h"
+#include "engine/text/tokenizer-kinds.h"
+#include "engine/text/utf8.h"
 
 struct SundogTokenizer {
     SundogVocabulary *vocabulary;
     SundogTokenTable *table;
     SundogSpecialTokens *specials;
-    SundogPreTokenizer *pre_tokenizer;
-    SundogByteBpe *bpe;
+    const SundogTokenizerWay *way;
+    void *state; /* the way's */
 };
 
 /* Spans as one text, and how far trust reaches from each of their bytes. */
@@ -29,28 +28,56 @@ typedef struct {
     bool trusted;
 } TrustWalk;
 
+static const SundogTokenizerWay *
+find_way(SundogTokenizerKind kind)
+{
+    switch (kind) {
+    case SUNDOG_TOKENIZER_BPE:
+        return &sundog_byte_bpe_way;
+    case SUNDOG_TOKENIZER_SCORED_BPE:
+    case SUNDOG_TOKENIZER_CHARACTER_BPE:
+        return &sundog_character_bpe_way;
+    case SUNDOG_TOKENIZER_UNIGRAM:
+        return &sundog_unigram_way;
+    case SUNDOG_TOKENIZER_WORD_PIECE:
+        return &sundog_word_piece_way;
+    case SUNDOG_TOKENIZER_LONGEST:
+        return &sundog_longest_match_way;
+    }
+    return NULL;
+}
+
+/* GGUF files call some vocabularies of characters byte-level and only the pre-tokenizer's name tells
+ * them apart. */
+static void
+correct_kind(SundogVocabulary *vocabulary)
+{
+    const char *name = vocabulary->pre_tokenizer;
+    if (vocabulary->kind != SUNDOG_TOKENIZER_BPE || name == NULL)
+        return;
+    const SundogPreTokenizerKind *kind = sundog_pre_tokenizer_kind_find(name);
+    if (kind != NULL && kind->characters)
+        vocabulary->kind = SUNDOG_TOKENIZER_CHARACTER_BPE;
+}
+
 SundogTokenizer *
 sundog_tokenizer_new(SundogVocabulary *vocabulary, GError **error)
 {
     g_autoptr(SundogTokenizer) tokenizer = g_new0(SundogTokenizer, 1);
     tokenizer->vocabulary = vocabulary;
-    if (vocabulary->kind != SUNDOG_TOKENIZER_BPE) {
+    correct_kind(vocabulary);
+    tokenizer->way = find_way(vocabulary->kind);
+    if (tokenizer->way == NULL) {
         g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
-                    "tokenizer kind %d is not known; byte-level BPE is %d", vocabulary->kind,
-                    SUNDOG_TOKENIZER_BPE);
+                    "tokenizer kind %d is not known", vocabulary->kind);
         return NULL;
     }
-    tokenizer->pre_tokenizer = sundog_pre_tokenizer_new(vocabulary->pre_tokenizer, error);
-    if (tokenizer->pre_tokenizer == NULL)
-        return NULL;
     tokenizer->specials = sundog_special_tokens_new(vocabulary, error);
     if (tokenizer->specials == NULL)
         return NULL;
-    bool ignore_merges = vocabulary->ignore_merges ||
-                         sundog_pre_tokenizer_get_ignore_merges(tokenizer->pre_tokenizer);
-    tokenizer->table = sundog_token_table_new(vocabulary);
-    tokenizer->bpe = sundog_byte_bpe_new(vocabulary, tokenizer->table, ignore_merges);
-    return g_steal_pointer(&tokenizer);
+    tokenizer->table = sundog_token_table_new(vocabulary, sundog_spelling_of(vocabulary->kind));
+    tokenizer->state = tokenizer->way->new_state(vocabulary, tokenizer->table, error);
+    return tokenizer->state != NULL ? g_steal_pointer(&tokenizer) : NULL;
 }
 
 void
@@ -58,8 +85,8 @@ sundog_tokenizer_free(SundogTokenizer *tokenizer)
 {
     if (tokenizer == NULL)
         return;
-    sundog_byte_bpe_free(tokenizer->bpe);
-    sundog_pre_tokenizer_free(tokenizer->pre_tokenizer);
+    if (tokenizer->way != NULL)
+        tokenizer->way->free_state(tokenizer->state);
     sundog_special_tokens_free(tokenizer->specials);
     sundog_token_table_free(tokenizer->table);
     sundog_vocabulary_free(tokenizer->vocabulary);
@@ -73,16 +100,40 @@ sundog_tokenizer_get_vocabulary(const SundogTokenizer *tokenizer)
 }
 
 static void
-encode_words(const SundogTokenizer *tokenizer, const char *text, size_t n_bytes, GArray *tokens)
+encode_plain(const SundogTokenizer *tokenizer, const char *text, size_t n_bytes, GArray *tokens)
 {
-    if (n_bytes == 0)
-        return;
-    g_auto(SundogWords) words = {0};
-    sundog_words_init(&words, tokenizer->pre_tokenizer, text, n_bytes);
-    const char *word;
-    size_t n_word_bytes;
-    while (sundog_words_next(&words, &word, &n_word_bytes))
-        sundog_byte_bpe_encode(tokenizer->bpe, word, n_word_bytes, tokens);
+    if (n_bytes != 0)
+        tokenizer->way->encode(tokenizer->state, text, n_bytes, tokens);
+}
+
+/* How much of the text is left before white space at its end. */
+static size_t
+strip_end(const char *text, size_t n_bytes)
+{
+    for (size_t length = n_bytes; length > 0; n_bytes = length) {
+        uint32_t character;
+        do
+            length--;
+        while (length > 0 && ((uint8_t)text[length] & 0xC0) == 0x80);
+        if (sundog_utf8_decode(text + length, n_bytes - length, &character) != n_bytes - length ||
+            !sundog_utf8_is_space(character))
+            break;
+    }
+    return n_bytes;
+}
+
+/* How much white space the text begins with. */
+static size_t
+space_prefix(const char *text, size_t n_bytes)
+{
+    size_t pos = 0;
+    for (size_t length; pos < n_bytes; pos += length) {
+        uint32_t character;
+        length = sundog_utf8_decode(text + pos, n_bytes - pos, &character);
+        if (length == 0 || !sundog_utf8_is_space(character))
+            break;
+    }
+    return pos;
 }
 
 /* How many bytes from pos on are trusted, over all neighbouring trusted spans. pos only grows. */
@@ -117,12 +168,17 @@ encode_joined(const SundogTokenizer *tokenizer, const char *text, size_t n_bytes
             pos++;
             continue;
         }
-        encode_words(tokenizer, text + begin, pos - begin, tokens);
+        const SundogToken *token = &tokenizer->vocabulary->tokens[special];
+        size_t n_before = pos - begin;
+        encode_plain(tokenizer, text + begin,
+                     token->strip_left ? strip_end(text + begin, n_before) : n_before, tokens);
         g_array_append_val(tokens, special);
         pos += n_matched;
+        if (token->strip_right)
+            pos += space_prefix(text + pos, n_bytes - pos);
         begin = pos;
     }
-    encode_words(tokenizer, text + begin, n_bytes - begin, tokens);
+    encode_plain(tokenizer, text + begin, n_bytes - begin, tokens);
 }
 
 static void
@@ -199,8 +255,5 @@ sundog_tokenizer_find(const SundogTokenizer *tokenizer, const char *text, size_t
     uint32_t special = sundog_special_tokens_find(tokenizer->specials, text, n_bytes);
     if (special != SUNDOG_TOKEN_NONE || n_bytes == 0)
         return special;
-    g_autoptr(GByteArray) bytes = g_byte_array_new();
-    if (!sundog_byte_letters_append(text, n_bytes, bytes))
-        return SUNDOG_TOKEN_NONE;
-    return sundog_token_table_find(tokenizer->table, (const char *)bytes->data, bytes->len);
+    return sundog_token_table_find_spelled(tokenizer->table, text, n_bytes);
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 /*
- * Text to tokens and back, for byte-level BPE vocabularies. Special tokens are made only where the
+ * Text to tokens and back, for every kind of vocabulary. Special tokens are made only where the
  * caller says that the text is the template's own: a message's text never becomes a control token.
  *
  * Immutable after new; safe to share between threads.
@@ -30,8 +30,8 @@ SundogTokenizer *sundog_tokenizer_new(SundogVocabulary *vocabulary, GError **err
 void sundog_tokenizer_free(SundogTokenizer *tokenizer);
 const SundogVocabulary *sundog_tokenizer_get_vocabulary(const SundogTokenizer *tokenizer);
 
-/* Appends to tokens (GArray of uint32_t). Any bytes are taken, also invalid UTF-8; a byte that the
- * vocabulary has no token for leaves none. */
+/* Appends to tokens (GArray of uint32_t). Any bytes are taken, also invalid UTF-8. What the
+ * vocabulary has no token for becomes its unknown token, and none in byte-level vocabularies. */
 void sundog_tokenizer_encode(const SundogTokenizer *tokenizer, const char *text, size_t n_bytes,
                              SundogTokenizeFlags flags, GArray *tokens);
 /* The spans joined as one text: their borders change no token, except that a control token is made

@@ -110,3 +110,50 @@ sundog_utf8_invalid_prefix(const char *text, size_t n_bytes)
     }
     return pos;
 }
+
+/* GLib takes a NUL byte for the end, so that each stretch between two is composed on its own. */
+static void
+append_composed(GString *out, const char *text, size_t n_bytes)
+{
+    for (size_t pos = 0; pos < n_bytes; pos++) {
+        size_t length = strnlen(text + pos, n_bytes - pos);
+        g_autofree char *composed =
+            g_utf8_normalize(text + pos, (gssize)length, G_NORMALIZE_DEFAULT_COMPOSE);
+        g_string_append(out, composed);
+        pos += length;
+        if (pos < n_bytes)
+            g_string_append_c(out, '\0');
+    }
+}
+
+GString *
+sundog_utf8_compose(const char *text, size_t n_bytes)
+{
+    size_t pos = 0;
+    while (pos < n_bytes && (uint8_t)text[pos] < 0x80)
+        pos++;
+    if (pos == n_bytes)
+        return NULL;
+    GString *out = g_string_sized_new(n_bytes);
+    for (pos = 0; pos < n_bytes;) {
+        size_t n_valid = sundog_utf8_valid_prefix(text + pos, n_bytes - pos);
+        append_composed(out, text + pos, n_valid);
+        pos += n_valid;
+        size_t n_invalid = sundog_utf8_invalid_prefix(text + pos, n_bytes - pos);
+        g_string_append_len(out, text + pos, (gssize)n_invalid);
+        pos += n_invalid;
+    }
+    return out;
+}
+
+bool
+sundog_utf8_is_space(uint32_t code_point)
+{
+    if (code_point < 0x80)
+        return code_point == ' ' || (code_point >= '\t' && code_point <= '\r');
+    if (code_point == 0x85)
+        return true;
+    GUnicodeType type = g_unichar_type(code_point);
+    return type == G_UNICODE_SPACE_SEPARATOR || type == G_UNICODE_LINE_SEPARATOR ||
+           type == G_UNICODE_PARAGRAPH_SEPARATOR;
+}

@@ -6,6 +6,8 @@
  * Source: The Unicode Standard, table 3-7 and the maximal subparts of section 3.9.
  */
 
+#include <glib.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,3 +26,9 @@ size_t sundog_utf8_decode(const char *text, size_t n_bytes, uint32_t *code_point
 /* How many leading bytes are whole characters, and how many are none. */
 size_t sundog_utf8_valid_prefix(const char *text, size_t n_bytes);
 size_t sundog_utf8_invalid_prefix(const char *text, size_t n_bytes);
+
+/* The text in normalization form C, its bytes that are no characters as they are; owned by the caller.
+ * NULL where the text is ASCII and so is its own form. */
+GString *sundog_utf8_compose(const char *text, size_t n_bytes);
+/* Unicode's White_Space. */
+bool sundog_utf8_is_space(uint32_t code_point);

@@ -32,6 +32,12 @@ fuzz_make_seeds(void (*add)(const void *data, size_t n_bytes))
     }
     vocabulary->merges = g_new0(const char *, 1);
     vocabulary->merges[vocabulary->n_merges++] = g_string_chunk_insert(vocabulary->strings, "a b");
+    vocabulary->tokens[4].strip_right = true;
+    vocabulary->expressions = g_new0(const char *, 1);
+    vocabulary->expressions[vocabulary->n_expressions++] =
+        g_string_chunk_insert(vocabulary->strings, "a+");
+    vocabulary->character_map = g_memdup2("\0\0\0\0\0", 5);
+    vocabulary->n_character_map_bytes = 5;
     sundog_vocabulary_add_end(vocabulary, 4);
     g_autoptr(GBytes) bytes = write_vocabulary(vocabulary);
     add(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes));

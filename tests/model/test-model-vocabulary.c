@@ -1,6 +1,7 @@
 /* Vocabularies of GGUF files: what is read, every source of end tokens, and what is refused. */
 
 #include "engine/format/error.h"
+#include "engine/model/gguf-vocabulary.h"
 #include "engine/model/model.h"
 #include "tests/model/model-fixture.h"
 
@@ -191,9 +192,10 @@ test_texts(void)
     GgufBuilder builder;
     static const int32_t numbers[32];
     model_fixture_build(&builder);
-    gguf_builder_set_string(&builder, "tokenizer.ggml.model", "llama");
+    gguf_builder_set_string(&builder, "tokenizer.ggml.model", "llama2");
     expect_error(&builder, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
-                 "tokenizer.ggml.model is \"llama\", known are: \"gpt2\"");
+                 "tokenizer.ggml.model is \"llama2\", known are: \"bert\", \"gemma4\", \"gpt2\", "
+                 "\"llama\", \"rwkv\", \"t5\"");
     model_fixture_build(&builder);
     gguf_builder_set_i32s(&builder, "tokenizer.ggml.tokens", numbers, 32);
     expect_error(&builder, SUNDOG_FORMAT_ERROR_INVALID, "tokens: element 0 is not a text");
@@ -203,6 +205,103 @@ test_texts(void)
     model_fixture_build(&builder);
     gguf_builder_set_string(&builder, "tokenizer.ggml.pre", "\xff");
     expect_error(&builder, SUNDOG_FORMAT_ERROR_INVALID, "tokenizer.ggml.pre is not UTF-8");
+}
+
+/* What a file means that names its kind and no more. */
+static void
+test_kinds_of_vocabulary(void)
+{
+    static const struct {
+        const char *name;
+        SundogTokenizerKind kind;
+        bool add_bos, add_eos, add_space_prefix;
+        uint32_t unknown;
+    } cases[] = {
+        {"llama", SUNDOG_TOKENIZER_SCORED_BPE, true, false, true, 0},
+        {"t5", SUNDOG_TOKENIZER_UNIGRAM, false, true, false, 2},
+        {"rwkv", SUNDOG_TOKENIZER_LONGEST, false, false, false, SUNDOG_TOKEN_NONE},
+        {"gemma4", SUNDOG_TOKENIZER_CHARACTER_BPE, true, false, false, SUNDOG_TOKEN_NONE},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        GgufBuilder builder;
+        model_fixture_build(&builder);
+        gguf_builder_set_string(&builder, "tokenizer.ggml.model", cases[i].name);
+        gguf_builder_remove(&builder, "tokenizer.ggml.add_bos_token");
+        gguf_builder_remove(&builder, "tokenizer.ggml.unknown_token_id");
+        g_autoptr(SundogModel) model = open_built(&builder, NULL);
+        const SundogVocabulary *vocabulary = sundog_model_get_vocabulary(model);
+        g_assert_cmpint(vocabulary->kind, ==, cases[i].kind);
+        g_assert_true(vocabulary->add_bos == cases[i].add_bos);
+        g_assert_true(vocabulary->add_eos == cases[i].add_eos);
+        g_assert_true(vocabulary->add_space_prefix == cases[i].add_space_prefix);
+        g_assert_cmpuint(vocabulary->unknown, ==, cases[i].unknown);
+    }
+}
+
+static void
+test_character_map(void)
+{
+    static const int32_t good[] = {4, 0, 0, 0, 0, 0, 0, 0, -1, 0};
+    static const int32_t bad[] = {4, 0, 0, 256};
+    GgufBuilder builder;
+    model_fixture_build(&builder);
+    gguf_builder_set_string(&builder, "tokenizer.ggml.model", "t5");
+    gguf_builder_set_i32s(&builder, "tokenizer.ggml.precompiled_charsmap", good, 10);
+    g_autoptr(SundogModel) model = open_built(&builder, NULL);
+    const SundogVocabulary *vocabulary = sundog_model_get_vocabulary(model);
+    g_assert_cmpuint(vocabulary->n_character_map_bytes, ==, 10);
+    g_assert_cmpuint(vocabulary->character_map[8], ==, 255);
+    model_fixture_build(&builder);
+    gguf_builder_set_string(&builder, "tokenizer.ggml.model", "t5");
+    gguf_builder_set_i32s(&builder, "tokenizer.ggml.precompiled_charsmap", bad, 4);
+    expect_error(&builder, SUNDOG_FORMAT_ERROR_INVALID, "element 3 is 256, expected a byte");
+}
+
+/* The vocabulary alone, of a file without anything else. */
+static SundogVocabulary *
+dup_vocabulary(GgufBuilder *builder)
+{
+    g_autoptr(GError) error = NULL;
+    g_ptr_array_set_size(builder->tensors, 0);
+    g_autoptr(GBytes) bytes = gguf_builder_build(builder);
+    g_autoptr(SundogGguf) gguf = sundog_gguf_new_from_bytes(bytes, "words.gguf", &error);
+    g_assert_no_error(error);
+    SundogVocabulary *vocabulary = sundog_gguf_dup_vocabulary(gguf, &error);
+    g_assert_no_error(error);
+    gguf_builder_clear(builder);
+    return vocabulary;
+}
+
+/* gpt-oss ends parts of an answer with what ends whole answers elsewhere. */
+static void
+test_end_of_parts(void)
+{
+    static const char *const texts[] = {"a", "<|end|>", "<|return|>", "<|call|>"};
+    for (uint64_t n_tokens = 2; n_tokens <= 4; n_tokens += 2) {
+        GgufBuilder builder;
+        model_fixture_build(&builder);
+        set_tokens(&builder, texts, n_tokens);
+        gguf_builder_remove(&builder, "tokenizer.ggml.bos_token_id");
+        gguf_builder_set_u32(&builder, "tokenizer.ggml.eos_token_id", n_tokens == 2 ? 1 : 2);
+        g_autoptr(SundogVocabulary) vocabulary = dup_vocabulary(&builder);
+        g_assert_cmpuint(vocabulary->n_ends, ==, n_tokens / 2);
+        g_assert_cmpuint(vocabulary->ends[0], ==, n_tokens / 2);
+    }
+}
+
+/* Phi 3's turns take the line's end behind them. */
+static void
+test_phi3(void)
+{
+    static const char *const texts[] = {"a", "<s>", "<|user|>"};
+    GgufBuilder builder;
+    model_fixture_build(&builder);
+    set_tokens(&builder, texts, 3);
+    gguf_builder_set_string(&builder, "general.architecture", "phi3");
+    gguf_builder_set_string(&builder, "tokenizer.ggml.model", "llama");
+    g_autoptr(SundogVocabulary) vocabulary = dup_vocabulary(&builder);
+    g_assert_false(vocabulary->tokens[0].strip_right || vocabulary->tokens[1].strip_right);
+    g_assert_true(vocabulary->tokens[2].strip_right);
 }
 
 static void
@@ -244,6 +343,10 @@ main(int argc, char **argv)
     g_test_add_func("/model-vocabulary/kinds", test_kinds);
     g_test_add_func("/model-vocabulary/merges", test_merges);
     g_test_add_func("/model-vocabulary/texts", test_texts);
+    g_test_add_func("/model-vocabulary/kinds-of-vocabulary", test_kinds_of_vocabulary);
+    g_test_add_func("/model-vocabulary/character-map", test_character_map);
+    g_test_add_func("/model-vocabulary/end-of-parts", test_end_of_parts);
+    g_test_add_func("/model-vocabulary/phi3", test_phi3);
     g_test_add_func("/model-vocabulary/alone", test_vocabulary_alone);
     return g_test_run();
 }

@@ -105,6 +105,53 @@ test_new_vocabulary(const char *pre_tokenizer)
     return vocabulary;
 }
 
+static void
+add_byte_tokens(GArray *tokens, GStringChunk *strings, SundogTokenizerKind kind)
+{
+    for (unsigned byte = 0; kind != SUNDOG_TOKENIZER_WORD_PIECE && byte < 256; byte++) {
+        bool escaped = kind == SUNDOG_TOKENIZER_LONGEST;
+        g_autofree char *text = g_strdup_printf(escaped ? "\\x%02x" : "<0x%02X>", byte);
+        add_token(tokens, strings, text, escaped ? SUNDOG_TOKEN_NORMAL : SUNDOG_TOKEN_BYTE);
+    }
+}
+
+static void
+add_pieces(GArray *tokens, GStringChunk *strings)
+{
+    static const struct {
+        const char *text;
+        float score;
+    } pieces[] = {
+        {"\xE2\x96\x81", -3},      {"h", -5}, {"he", -2}, {"ll", -4}, {"hell", -6}, {"hello", -7},
+        {"\xE2\x96\x81hello", -8}, {"北", -9}};
+    for (size_t i = 0; i < G_N_ELEMENTS(pieces); i++) {
+        add_token(tokens, strings, pieces[i].text, SUNDOG_TOKEN_NORMAL);
+        g_array_index(tokens, SundogToken, tokens->len - 1).score = pieces[i].score;
+    }
+}
+
+SundogVocabulary *
+test_new_pieces(SundogTokenizerKind kind)
+{
+    SundogVocabulary *vocabulary = sundog_vocabulary_new();
+    g_autoptr(GArray) tokens = g_array_new(FALSE, FALSE, sizeof(SundogToken));
+    vocabulary->kind = kind;
+    vocabulary->pre_tokenizer = g_strdup("");
+    add_token(tokens, vocabulary->strings, "<unk>", SUNDOG_TOKEN_UNKNOWN);
+    add_token(tokens, vocabulary->strings, "<s>", SUNDOG_TOKEN_CONTROL);
+    add_token(tokens, vocabulary->strings, "</s>", SUNDOG_TOKEN_CONTROL);
+    add_byte_tokens(tokens, vocabulary->strings, kind);
+    add_pieces(tokens, vocabulary->strings);
+    add_token(tokens, vocabulary->strings, "<think>", SUNDOG_TOKEN_USER_DEFINED);
+    vocabulary->unknown = 0;
+    vocabulary->bos = 1;
+    vocabulary->eos = 2;
+    vocabulary->n_tokens = tokens->len;
+    vocabulary->tokens = g_memdup2(tokens->data, tokens->len * sizeof(SundogToken));
+    sundog_vocabulary_add_end(vocabulary, vocabulary->eos);
+    return vocabulary;
+}
+
 uint32_t
 test_find(const SundogTokenizer *tokenizer, const char *spelling)
 {

@@ -14,6 +14,10 @@ SundogTokenizer *test_open_tokenizer(const char *gguf_path, GError **error);
 /* A token for each byte, then "he", "ll", "hell", "hello", " h", " hello" and "北" by merges; then the
  * control tokens <|begin|>, <|end|> and <|end|>|, <think> as a user-defined token, and one unused. */
 SundogVocabulary *test_new_vocabulary(const char *pre_tokenizer);
+/* Pieces of characters, with a score each and a byte token for each byte: " ", "h", "he", "ll", "hell",
+ * "hello", " hello" and "北", of which "l", "o" and others are parts only. WORD_PIECE has no byte tokens,
+ * LONGEST spells its bytes in escapes. <unk>, <s> and </s> come first, <think> last. */
+SundogVocabulary *test_new_pieces(SundogTokenizerKind kind);
 /* Its token with this spelling; it must exist. */
 uint32_t test_find(const SundogTokenizer *tokenizer, const char *spelling);
 
