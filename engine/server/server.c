@@ -1,1 +1,562 @@
-/* The HTTP server. */
+/* Starting and stopping the server, and what its endpoints share. */
+
+#include "engine/server/server.h"
+
+#include "engine/server/checks.h"
+#include "engine/server/routes.h"
+#include "engine/server/service.h"
+#include <errno.h>
+#include <glib/gstdio.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Cores whose text side stays read. */
+#define MAX_CORE_TEXTS 3
+#define PARENT_MS 500
+#define STOP_STEP_MS 20
+/* For the last answers to leave, before connections are closed. */
+#define FAREWELL_US (300 * G_TIME_SPAN_MILLISECOND)
+
+/* A core's text by the name that was asked for, as long as its manifest is the one that was read. */
+typedef struct {
+    char *asked;
+    SundogCoreText *text;
+    gint64 modified_ns;
+} CoreText;
+
+static void
+core_text_free(void *data)
+{
+    CoreText *cached = data;
+    g_free(cached->asked);
+    sundog_core_text_unref(cached->text);
+    g_free(cached);
+}
+
+static gint64
+get_modified_ns(const char *folder)
+{
+    g_autofree char *path = g_build_filename(folder, "core.json", NULL);
+    GStatBuf status;
+    if (g_stat(path, &status) != 0)
+        return -1;
+    return (gint64)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec;
+}
+
+static void
+start_timer(guint *id, unsigned ms, GSourceFunc function, void *data)
+{
+    g_autoptr(GSource) source = g_timeout_source_new(ms);
+    g_source_set_callback(source, function, data, NULL);
+    *id = g_source_attach(source, g_main_context_get_thread_default());
+}
+
+static void
+stop_timer(guint *id)
+{
+    if (*id)
+        g_source_destroy(
+            g_main_context_find_source_by_id(g_main_context_get_thread_default(), *id));
+    *id = 0;
+}
+
+/* Log and events */
+
+static void
+add_line(SundogServer *server, const char *level, const char *text)
+{
+    JsonObject *line = sundog_log_add(server->log, level, text);
+    if (server->events && sundog_events_has_listeners(server->events))
+        sundog_events_publish(server->events, "log", line);
+    else
+        json_object_unref(line);
+}
+
+void
+sundog_server_log(SundogServer *server, const char *level, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_autofree char *text = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    add_line(server, level, text);
+}
+
+static void
+on_log(const char *level, const char *text, void *data)
+{
+    add_line(data, level, text);
+}
+
+static gboolean
+on_state_event(void *data)
+{
+    SundogServer *server = data;
+    server->state_event = 0;
+    if (sundog_events_has_listeners(server->events))
+        sundog_events_publish(server->events, "state", sundog_server_describe(server));
+    return G_SOURCE_REMOVE;
+}
+
+static void
+on_engine_changed(void *data)
+{
+    SundogServer *server = data;
+    if (!server->state_event)
+        start_timer(&server->state_event, 0, on_state_event, server);
+}
+
+static void
+on_request_changed(SundogGeneration *generation, void *data)
+{
+    SundogServer *server = data;
+    if (sundog_events_has_listeners(server->events))
+        sundog_events_publish(server->events, "request", sundog_generation_describe(generation));
+}
+
+static void
+on_job_changed(JsonObject *description, void *data)
+{
+    SundogServer *server = data;
+    if (server->events && sundog_events_has_listeners(server->events))
+        sundog_events_publish(server->events, "job", json_object_ref(description));
+}
+
+void
+sundog_server_library_changed(SundogServer *server)
+{
+    g_ptr_array_set_size(server->core_texts, 0);
+    if (sundog_events_has_listeners(server->events))
+        sundog_events_publish(server->events, "library", json_object_new());
+}
+
+static void
+on_library_changed(void *data)
+{
+    sundog_server_library_changed(data);
+}
+
+/* Cores */
+
+static SundogCoreText *
+find_cached(SundogServer *server, const char *asked)
+{
+    for (guint i = 0; i < server->core_texts->len; i++) {
+        CoreText *cached = server->core_texts->pdata[i];
+        if (strcmp(cached->asked, asked) != 0)
+            continue;
+        if (get_modified_ns(cached->text->path) == cached->modified_ns)
+            return sundog_core_text_ref(cached->text);
+        g_ptr_array_remove_index(server->core_texts, i);
+        return NULL;
+    }
+    return NULL;
+}
+
+static void
+remember(SundogServer *server, const char *asked, SundogCoreText *text)
+{
+    CoreText *cached = g_new0(CoreText, 1);
+    cached->asked = g_strdup(asked);
+    cached->text = sundog_core_text_ref(text);
+    cached->modified_ns = get_modified_ns(text->path);
+    g_ptr_array_insert(server->core_texts, 0, cached);
+    if (server->core_texts->len > MAX_CORE_TEXTS)
+        g_ptr_array_set_size(server->core_texts, MAX_CORE_TEXTS);
+}
+
+static SundogCoreText *
+open_core(SundogServer *server, const char *name, GError **error)
+{
+    SundogCoreText *cached = find_cached(server, name);
+    if (cached)
+        return cached;
+    g_autoptr(SundogLibraryEntry) entry = sundog_library_find_core(server->library, name, error);
+    if (!entry)
+        return NULL;
+    if (entry->damaged) {
+        g_set_error(error, SUNDOG_LIBRARY_ERROR, SUNDOG_LIBRARY_ERROR_INVALID,
+                    "The core %s cannot be used: %s", entry->name, entry->problem);
+        return NULL;
+    }
+    SundogCoreText *text =
+        sundog_core_text_open(entry, sundog_library_get_keyring(server->library), error);
+    if (text)
+        remember(server, name, text);
+    return text;
+}
+
+/* The one that is loaded, else the configured one, else the only one. */
+static char *
+dup_default_name(SundogServer *server)
+{
+    const char *configured = sundog_config_get_text(server->config, "server.core");
+    if (*configured)
+        return g_strdup(configured);
+    g_autoptr(GPtrArray) entries = sundog_library_list_cores(server->library);
+    const char *only = NULL;
+    for (guint i = 0; i < entries->len; i++) {
+        const SundogLibraryEntry *entry = entries->pdata[i];
+        if (entry->damaged)
+            continue;
+        if (only)
+            return NULL;
+        only = entry->name;
+    }
+    return g_strdup(only);
+}
+
+SundogCoreText *
+sundog_server_dup_core(SundogServer *server, const char *model, SundogApiError **error)
+{
+    if (server->fixed_core)
+        return sundog_core_text_ref(server->fixed_core);
+    g_autofree char *name = NULL;
+    if (model && *model) {
+        name = g_strdup(model);
+    } else {
+        SundogCoreText *loaded = sundog_supervisor_get_core(server->supervisor);
+        if (loaded)
+            return sundog_core_text_ref(loaded);
+        name = dup_default_name(server);
+    }
+    /* A request names a core of the library; files elsewhere are the command line's. */
+    bool is_name = name && sundog_library_name_is_valid(name);
+    if (name && !is_name) {
+        g_autofree char *text = g_strdup_printf("There is no core “%s”", name);
+        sundog_api_error_set(error, SUNDOG_API_ERROR_NO_MODEL, "model", text, NULL);
+        return NULL;
+    }
+    if (!name) {
+        sundog_api_error_set(error, SUNDOG_API_ERROR_NO_CORE, "model", NULL);
+        return NULL;
+    }
+    g_autoptr(GError) reason = NULL;
+    SundogCoreText *core = open_core(server, name, &reason);
+    if (!core)
+        sundog_api_error_set(error, SUNDOG_API_ERROR_NO_MODEL, "model", reason->message, NULL);
+    return core;
+}
+
+uint32_t
+sundog_server_get_context(SundogServer *server, const SundogCoreText *core)
+{
+    const SundogReady *ready = sundog_supervisor_get_ready(server->supervisor);
+    const SundogCoreText *loaded = sundog_supervisor_get_core(server->supervisor);
+    if (ready && loaded && strcmp(loaded->path, core->path) == 0)
+        return ready->context_length;
+    int64_t configured = sundog_config_get_integer(server->config, "engine.context");
+    uint32_t context = core->context_length ? core->context_length : UINT32_MAX;
+    return configured ? MIN(context, (uint32_t)configured) : context;
+}
+
+/* State */
+
+static JsonObject *
+describe_statistics(SundogServer *server)
+{
+    const SundogStatistics *statistics = sundog_supervisor_get_statistics(server->supervisor);
+    const SundogSupervisorCounters *counters = sundog_supervisor_get_counters(server->supervisor);
+    JsonObject *object = json_object_new();
+#define X(name) json_object_set_int_member(object, #name, (gint64)statistics->name);
+    SUNDOG_STATISTICS(X)
+#undef X
+    json_object_set_int_member(object, "n_produced_tokens", (gint64)counters->n_produced_tokens);
+    json_object_set_double_member(object, "tokens_per_second",
+                                  counters->decode_us ? (double)counters->n_produced_tokens * 1e6 /
+                                                            (double)counters->decode_us
+                                                      : 0);
+    return object;
+}
+
+JsonObject *
+sundog_server_describe(SundogServer *server)
+{
+    const SundogReady *ready = sundog_supervisor_get_ready(server->supervisor);
+    g_autofree char *problem = sundog_library_dup_problem(server->library);
+    JsonObject *object = json_object_new();
+    json_object_set_string_member(object, "version", SUNDOG_VERSION);
+    json_object_set_int_member(object, "pid", getpid());
+    json_object_set_int_member(object, "port", sundog_server_get_port(server));
+    json_object_set_string_member(object, "address", server->address);
+    json_object_set_string_member(object, "started", server->started);
+    json_object_set_boolean_member(object, "stopping", server->is_stopping);
+    if (ready)
+        json_object_set_string_member(object, "device", ready->device);
+    else
+        json_object_set_null_member(object, "device");
+    if (problem)
+        json_object_set_string_member(object, "problem", problem);
+    json_object_set_object_member(object, "engine", sundog_supervisor_describe(server->supervisor));
+    json_object_set_object_member(object, "statistics", describe_statistics(server));
+    return object;
+}
+
+/* HTTP */
+
+static void
+on_request_started(SoupServer *soup, SoupServerMessage *message, void *data)
+{
+    sundog_checks_bound_body(message);
+}
+
+static void
+on_request(SoupServer *soup, SoupServerMessage *message, const char *path, GHashTable *query,
+           void *data)
+{
+    sundog_routes_dispatch(data, message);
+}
+
+static bool
+listen_on(SundogServer *server, int port, GError **error)
+{
+    g_autoptr(GInetAddress) address = g_inet_address_new_from_string(server->address);
+    bool is_loopback = address && g_inet_address_get_is_loopback(address);
+    if (!is_loopback && !*server->key) {
+        g_set_error(error, G_IO_ERROR, G_IO_ERROR_PERMISSION_DENIED,
+                    "Others than this computer could reach the address %s: set a key first "
+                    "(server.key), or listen on 127.0.0.1",
+                    server->address);
+        return false;
+    }
+    server->soup = soup_server_new("server-header", "sundog/" SUNDOG_VERSION, NULL);
+    g_signal_connect(server->soup, "request-started", G_CALLBACK(on_request_started), server);
+    soup_server_add_handler(server->soup, NULL, on_request, server, NULL);
+    server->listener = sundog_listener_new(server->soup, server->address, (unsigned)port, error);
+    return server->listener != NULL;
+}
+
+/* Starting */
+
+static gboolean
+on_parent_due(void *data)
+{
+    SundogServer *server = data;
+    if (kill(server->options.parent, 0) == 0 || errno == EPERM)
+        return G_SOURCE_CONTINUE;
+    server->parent_timer = 0;
+    sundog_server_log(server, "info", "The program that started this server has ended");
+    sundog_server_stop(server, 0);
+    return G_SOURCE_REMOVE;
+}
+
+static bool
+open_stores(SundogServer *server, GError **error)
+{
+    g_autoptr(GError) catalogue_error = NULL;
+    server->config = sundog_config_open(error);
+    if (!server->config)
+        return false;
+    server->library = sundog_library_open(error);
+    if (!server->library)
+        return false;
+    server->catalogue = sundog_catalogue_open(NULL, &catalogue_error);
+    if (!server->catalogue)
+        sundog_server_log(server, "warning", "%s", catalogue_error->message);
+    const char *address = server->options.address;
+    const char *key = server->options.key;
+    server->address =
+        g_strdup(address ? address : sundog_config_get_text(server->config, "server.address"));
+    server->key = g_strdup(key ? key : sundog_config_get_text(server->config, "server.key"));
+    return true;
+}
+
+static void
+make_supervisor(SundogServer *server)
+{
+    g_autofree char *beside = sundog_paths_dup_program("sundog-engine");
+    const SundogConfig *config = server->config;
+    server->supervisor = sundog_supervisor_new(&(SundogSupervisorOptions){
+        .program = server->options.engine ? server->options.engine : beside,
+        .keys = sundog_paths_get_keys(),
+        .n_threads = (unsigned)sundog_config_get_integer(config, "engine.threads"),
+        .context_length = (uint64_t)sundog_config_get_integer(config, "engine.context"),
+        .cache_bytes = (uint64_t)sundog_config_get_integer(config, "engine.cache_bytes"),
+        .changed = on_engine_changed,
+        .request_changed = on_request_changed,
+        .log = on_log,
+        .data = server});
+}
+
+static void
+make_jobs(SundogServer *server)
+{
+    g_autofree char *beside = sundog_paths_dup_program("sundog");
+    server->jobs = sundog_jobs_new(
+        &(SundogJobsOptions){.library = server->library,
+                             .catalogue = server->catalogue,
+                             .config = server->config,
+                             .program = server->options.sundog ? server->options.sundog : beside,
+                             .changed = on_job_changed,
+                             .library_changed = on_library_changed,
+                             .log = on_log,
+                             .data = server});
+}
+
+/* The core of `serve --core` must be there; the configured one may be missing by now. */
+static bool
+begin_core(SundogServer *server, GError **error)
+{
+    const char *name = server->options.core;
+    if (name && *name) {
+        server->fixed_core = open_core(server, name, error);
+        if (!server->fixed_core)
+            return false;
+        sundog_supervisor_load(server->supervisor, server->fixed_core);
+        return true;
+    }
+    const char *configured = sundog_config_get_text(server->config, "server.core");
+    if (!*configured)
+        return true;
+    g_autoptr(GError) reason = NULL;
+    g_autoptr(SundogCoreText) core = open_core(server, configured, &reason);
+    if (core)
+        sundog_supervisor_load(server->supervisor, core);
+    else
+        sundog_server_log(server, "warning", "%s", reason->message);
+    return true;
+}
+
+static bool
+start(SundogServer *server, GError **error)
+{
+    server->file = sundog_server_file_take(error);
+    if (!server->file || !open_stores(server, error))
+        return false;
+    int port = server->options.port;
+    if (port < 0)
+        port = (int)sundog_config_get_integer(server->config, "server.port");
+    server->events = sundog_events_new();
+    if (!listen_on(server, port, error))
+        return false;
+    make_supervisor(server);
+    make_jobs(server);
+    if (!begin_core(server, error))
+        return false;
+    if (server->options.parent)
+        start_timer(&server->parent_timer, PARENT_MS, on_parent_due, server);
+    return sundog_server_file_publish(server->file, server->address,
+                                      sundog_listener_get_port(server->listener), *server->key != 0,
+                                      server->started, error);
+}
+
+SundogServer *
+sundog_server_start(const SundogServerOptions *options, GError **error)
+{
+    g_autoptr(SundogServer) server = g_new0(SundogServer, 1);
+    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
+    server->options = *options;
+    server->started = g_date_time_format_iso8601(now);
+    server->log = sundog_log_new();
+    server->core_texts = g_ptr_array_new_with_free_func(core_text_free);
+    if (!start(server, error))
+        return NULL;
+    sundog_server_log(server, "info", "Listening on %s, port %u", server->address,
+                      sundog_server_get_port(server));
+    server->options.core = server->options.engine = server->options.sundog = NULL;
+    server->options.address = server->options.key = NULL;
+    return g_steal_pointer(&server);
+}
+
+/* Stopping: wait for the running requests, end the engine, let the last answers leave. */
+
+static void
+finish_stop(SundogServer *server)
+{
+    stop_timer(&server->stop_timer);
+    if (server->options.stopped)
+        server->options.stopped(server->options.data);
+}
+
+static gboolean
+on_farewell_over(void *data)
+{
+    SundogServer *server = data;
+    server->stop_timer = 0;
+    finish_stop(server);
+    return G_SOURCE_REMOVE;
+}
+
+static void
+on_unloaded(void *data)
+{
+    SundogServer *server = data;
+    g_clear_pointer(&server->events, sundog_events_free);
+    server->events = sundog_events_new();
+    stop_timer(&server->stop_timer);
+    start_timer(&server->stop_timer, (unsigned)(FAREWELL_US / 1000), on_farewell_over, server);
+}
+
+static gboolean
+on_stop_due(void *data)
+{
+    SundogServer *server = data;
+    const SundogRequestQueue *queue = sundog_supervisor_get_queue(server->supervisor);
+    guint n_open =
+        sundog_request_queue_get_n_running(queue) + sundog_request_queue_get_n_waiting(queue);
+    if (n_open && g_get_monotonic_time() < server->stop_deadline_us)
+        return G_SOURCE_CONTINUE;
+    server->stop_timer = 0;
+    SundogApiError *reason =
+        sundog_api_error_new(SUNDOG_API_ERROR_CONFLICT, NULL, "The server is stopping", NULL);
+    sundog_supervisor_unload(server->supervisor, reason, on_unloaded, server);
+    return G_SOURCE_REMOVE;
+}
+
+void
+sundog_server_stop(SundogServer *server, unsigned drain_ms)
+{
+    g_return_if_fail(server);
+    int64_t deadline = g_get_monotonic_time() + (int64_t)drain_ms * 1000;
+    if (server->is_stopping) {
+        server->stop_deadline_us = MIN(server->stop_deadline_us, deadline);
+        return;
+    }
+    server->is_stopping = true;
+    server->stop_deadline_us = deadline;
+    sundog_server_log(server, "info", "Stopping");
+    on_engine_changed(server);
+    g_clear_pointer(&server->listener, sundog_listener_free);
+    start_timer(&server->stop_timer, STOP_STEP_MS, on_stop_due, server);
+}
+
+void
+sundog_server_free(SundogServer *server)
+{
+    if (!server)
+        return;
+    stop_timer(&server->stop_timer);
+    stop_timer(&server->parent_timer);
+    stop_timer(&server->state_event);
+    sundog_listener_free(server->listener);
+    sundog_jobs_free(server->jobs);
+    sundog_supervisor_free(server->supervisor);
+    sundog_events_free(server->events);
+    if (server->soup)
+        soup_server_disconnect(server->soup);
+    g_clear_object(&server->soup);
+    sundog_core_text_unref(server->fixed_core);
+    g_ptr_array_unref(server->core_texts);
+    sundog_catalogue_free(server->catalogue);
+    sundog_library_free(server->library);
+    sundog_config_free(server->config);
+    sundog_server_file_release(server->file);
+    sundog_log_free(server->log);
+    g_free(server->address);
+    g_free(server->key);
+    g_free(server->started);
+    g_free(server);
+}
+
+unsigned
+sundog_server_get_port(const SundogServer *server)
+{
+    return server->listener ? sundog_listener_get_port(server->listener) : 0;
+}
+
+const char *
+sundog_server_get_address(const SundogServer *server)
+{
+    return server->address;
+}

@@ -1,0 +1,93 @@
+/* POST /v1/completions */
+
+#include "engine/server/openai-answer.h"
+#include "engine/server/routes.h"
+#include <string.h>
+
+static bool
+add_token(GArray *prompt, JsonNode *node, const SundogCoreText *core, SundogApiError **error)
+{
+    const SundogVocabulary *vocabulary = sundog_tokenizer_get_vocabulary(core->tokenizer);
+    if (json_node_get_value_type(node) != G_TYPE_INT64)
+        return sundog_api_error_set(error, SUNDOG_API_ERROR_WRONG_TYPE, "prompt", "prompt",
+                                    "a text or a list of tokens", NULL);
+    int64_t token = json_node_get_int(node);
+    if (token < 0 || token >= vocabulary->n_tokens) {
+        g_autofree char *token_text = g_strdup_printf("%" G_GINT64_FORMAT, token);
+        g_autofree char *last_text = g_strdup_printf("%u", vocabulary->n_tokens - 1);
+        return sundog_api_error_set(error, SUNDOG_API_ERROR_OUT_OF_RANGE, "prompt", "prompt",
+                                    token_text, "0", last_text, NULL);
+    }
+    uint32_t value = (uint32_t)token;
+    g_array_append_val(prompt, value);
+    return true;
+}
+
+/* A text, a list of tokens, or a list with one of these. */
+static bool
+read_prompt(GArray *prompt, JsonNode *node, const SundogCoreText *core, bool may_nest,
+            SundogApiError **error)
+{
+    if (json_node_get_value_type(node) == G_TYPE_STRING) {
+        const char *text = json_node_get_string(node);
+        sundog_tokenizer_encode(core->tokenizer, text, strlen(text),
+                                SUNDOG_TOKENIZE_SPECIAL | SUNDOG_TOKENIZE_ADD, prompt);
+        return true;
+    }
+    if (!JSON_NODE_HOLDS_ARRAY(node))
+        return sundog_api_error_set(error, SUNDOG_API_ERROR_WRONG_TYPE, "prompt", "prompt",
+                                    "a text or a list of tokens", NULL);
+    JsonArray *array = json_node_get_array(node);
+    guint n = json_array_get_length(array);
+    JsonNode *first = n ? json_array_get_element(array, 0) : NULL;
+    bool is_nested = first && json_node_get_value_type(first) != G_TYPE_INT64;
+    if (is_nested && n > 1)
+        return sundog_api_error_set(error, SUNDOG_API_ERROR_INVALID_VALUE, "prompt", "prompt",
+                                    "only one prompt a request", NULL);
+    if (is_nested && may_nest)
+        return read_prompt(prompt, first, core, false, error);
+    for (guint i = 0; i < n; i++)
+        if (!add_token(prompt, json_array_get_element(array, i), core, error))
+            return false;
+    return true;
+}
+
+static GArray *
+encode(JsonObject *object, const SundogCoreText *core, SundogApiError **error)
+{
+    JsonNode *node = sundog_field_get(object, "prompt");
+    if (!node) {
+        sundog_api_error_set(error, SUNDOG_API_ERROR_MISSING, "prompt", "prompt", NULL);
+        return NULL;
+    }
+    GArray *prompt = g_array_new(false, false, sizeof(uint32_t));
+    if (read_prompt(prompt, node, core, true, error) && prompt->len > 0)
+        return prompt;
+    g_array_unref(prompt);
+    if (!*error)
+        sundog_api_error_set(error, SUNDOG_API_ERROR_INVALID_VALUE, "prompt", "prompt",
+                             "it has no tokens", NULL);
+    return NULL;
+}
+
+void
+sundog_completions(SundogExchange *exchange)
+{
+    JsonObject *object = sundog_exchange_get_object(exchange);
+    SundogApiError *error = NULL;
+    const char *model = NULL;
+    if (!object)
+        return;
+    g_autoptr(SundogCoreText) core = NULL;
+    SundogOpenaiRequest request = {0};
+    GArray *prompt = NULL;
+    if (sundog_field_get_text(object, "model", &model, &error) &&
+        (core = sundog_server_dup_core(sundog_exchange_get_server(exchange), model, &error)) &&
+        sundog_openai_request_read(&request, object, core, &error))
+        prompt = encode(object, core, &error);
+    if (error)
+        sundog_exchange_fail(exchange, error);
+    else
+        sundog_openai_answer_begin(exchange, SUNDOG_OPENAI_COMPLETION, &request, core, prompt);
+    sundog_openai_request_clear(&request);
+}

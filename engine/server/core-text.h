@@ -1,0 +1,29 @@
+#pragma once
+
+/*
+ * The text side of a core: its tokenizer and chat template, read from the package without opening its
+ * weights. Immutable after open; reference-counted, since requests outlive a change of core.
+ */
+
+#include "engine/library/library.h"
+#include "engine/text/template.h"
+
+typedef struct {
+    int n_references;
+    char *name;        /* as in /v1/models */
+    char *path;        /* of the package's folder */
+    char *fingerprint; /* of its manifest, for system_fingerprint */
+    SundogTokenizer *tokenizer;
+    SundogTemplate *chat_template; /* or NULL */
+    uint32_t context_length;       /* of the core's bounds */
+    JsonObject *manifest;
+} SundogCoreText;
+
+SundogCoreText *sundog_core_text_open(const SundogLibraryEntry *entry, SundogKeyring *keyring,
+                                      GError **error);
+SundogCoreText *sundog_core_text_ref(SundogCoreText *text);
+void sundog_core_text_unref(SundogCoreText *text);
+/* A number of the profile "default", or otherwise. */
+double sundog_core_text_get_sampling(const SundogCoreText *text, const char *key, double otherwise);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogCoreText, sundog_core_text_unref)

@@ -1,0 +1,394 @@
+/* Exchanges. */
+
+#include "engine/server/exchange.h"
+
+#include "engine/format/json.h"
+#include "engine/server/listener.h"
+#include <glib-unix.h>
+#include <poll.h>
+#include <string.h>
+
+#define PING_SECONDS 10
+#define PING ": ping\n\n"
+/* What may wait for a client that does not read: minutes of an answer, before it is cut off. */
+#define MAX_WAITING_BYTES (4u << 20)
+
+struct SundogExchange {
+    int n_references;
+    SundogServer *server;
+    SoupServerMessage *message;
+    char *argument;
+    JsonNode *body;
+    bool is_paused;
+    bool is_stream;
+    bool is_over;
+    GString *pending; /* of this turn of the main loop */
+    guint flush_source;
+    guint ping_source;
+    guint gone_source;
+    int64_t sent_at;
+    size_t n_waiting_bytes; /* handed to libsoup and not yet written */
+    void (*gone)(void *data);
+    void *gone_data;
+};
+
+static void
+remove_source(guint *id)
+{
+    if (*id)
+        g_source_destroy(
+            g_main_context_find_source_by_id(g_main_context_get_thread_default(), *id));
+    *id = 0;
+}
+
+static guint
+attach(GSource *source, GSourceFunc function, void *data)
+{
+    g_source_set_callback(source, function, data, NULL);
+    guint id = g_source_attach(source, g_main_context_get_thread_default());
+    g_source_unref(source);
+    return id;
+}
+
+static void
+mark_over(SundogExchange *exchange)
+{
+    exchange->is_over = true;
+    remove_source(&exchange->flush_source);
+    remove_source(&exchange->ping_source);
+    remove_source(&exchange->gone_source);
+}
+
+/* The client is not there any more: whoever works for it hears of it now. */
+static void
+lose(SundogExchange *exchange, bool is_finished)
+{
+    if (exchange->is_over)
+        return;
+    sundog_exchange_ref(exchange);
+    mark_over(exchange);
+    if (exchange->is_stream)
+        soup_message_body_complete(soup_server_message_get_response_body(exchange->message));
+    else
+        soup_server_message_set_status(exchange->message, SOUP_STATUS_SERVICE_UNAVAILABLE, NULL);
+    GSocket *socket = sundog_listener_get_socket(exchange->message);
+    if (socket)
+        g_socket_shutdown(socket, true, true, NULL);
+    /* libsoup itself waits for the answer or the next chunk; awake, it finds the socket closed. */
+    if (!is_finished && (exchange->is_paused || exchange->is_stream))
+        soup_server_message_unpause(exchange->message);
+    exchange->is_paused = false;
+    if (exchange->gone)
+        exchange->gone(exchange->gone_data);
+    sundog_exchange_unref(exchange);
+}
+
+/* libsoup lets go of the message: answered, or the connection broke. */
+static void
+on_finished(SoupServerMessage *message, void *data)
+{
+    SundogExchange *exchange = data;
+    lose(exchange, true);
+    g_signal_handlers_disconnect_by_data(message, exchange);
+    sundog_exchange_unref(exchange);
+}
+
+static void
+on_written(SoupServerMessage *message, guint n_bytes, void *data)
+{
+    SundogExchange *exchange = data;
+    exchange->n_waiting_bytes -= MIN(exchange->n_waiting_bytes, n_bytes);
+}
+
+/* POLLRDHUP, unlike a readable socket, tells a closed connection from a pipelined request. */
+static gboolean
+on_hang_up(int fd, GIOCondition condition, void *data)
+{
+    SundogExchange *exchange = data;
+    exchange->gone_source = 0;
+    lose(exchange, false);
+    return G_SOURCE_REMOVE;
+}
+
+SundogExchange *
+sundog_exchange_new(SundogServer *server, SoupServerMessage *message)
+{
+    SundogExchange *exchange = g_new0(SundogExchange, 1);
+    exchange->n_references = 2; /* the handler's, and the message's until it is finished */
+    exchange->server = server;
+    exchange->message = g_object_ref(message);
+    exchange->pending = g_string_new(NULL);
+    g_signal_connect(message, "finished", G_CALLBACK(on_finished), exchange);
+    g_signal_connect(message, "wrote-body-data", G_CALLBACK(on_written), exchange);
+    return exchange;
+}
+
+SundogExchange *
+sundog_exchange_ref(SundogExchange *exchange)
+{
+    exchange->n_references++;
+    return exchange;
+}
+
+void
+sundog_exchange_unref(SundogExchange *exchange)
+{
+    if (!exchange || --exchange->n_references > 0)
+        return;
+    mark_over(exchange);
+    g_object_unref(exchange->message);
+    g_clear_pointer(&exchange->body, json_node_unref);
+    g_string_free(exchange->pending, true);
+    g_free(exchange->argument);
+    g_free(exchange);
+}
+
+SundogServer *
+sundog_exchange_get_server(const SundogExchange *exchange)
+{
+    return exchange->server;
+}
+
+SoupServerMessage *
+sundog_exchange_get_message(const SundogExchange *exchange)
+{
+    return exchange->message;
+}
+
+const char *
+sundog_exchange_get_path(const SundogExchange *exchange)
+{
+    return g_uri_get_path(soup_server_message_get_uri(exchange->message));
+}
+
+const char *
+sundog_exchange_get_argument(const SundogExchange *exchange)
+{
+    return exchange->argument;
+}
+
+void
+sundog_exchange_set_argument(SundogExchange *exchange, const char *argument)
+{
+    g_free(exchange->argument);
+    exchange->argument = g_strdup(argument);
+}
+
+char *
+sundog_exchange_dup_query(const SundogExchange *exchange, const char *key)
+{
+    const char *query = g_uri_get_query(soup_server_message_get_uri(exchange->message));
+    if (!query)
+        return NULL;
+    g_autoptr(GHashTable) values = soup_form_decode(query);
+    return g_strdup(g_hash_table_lookup(values, key));
+}
+
+static JsonNode *
+new_empty_object(void)
+{
+    JsonNode *node = json_node_new(JSON_NODE_OBJECT);
+    json_node_take_object(node, json_object_new());
+    return node;
+}
+
+JsonObject *
+sundog_exchange_get_object(SundogExchange *exchange)
+{
+    if (exchange->body)
+        return json_node_get_object(exchange->body);
+    SoupMessageBody *body = soup_server_message_get_request_body(exchange->message);
+    /* One that was too long was not kept, and its client has its answer. */
+    if (!soup_message_body_get_accumulate(body)) {
+        sundog_exchange_fail(exchange,
+                             sundog_api_error_new(SUNDOG_API_ERROR_TOO_LARGE, NULL, "", NULL));
+        return NULL;
+    }
+    g_autoptr(GBytes) bytes = soup_message_body_flatten(body);
+    size_t n_bytes = 0;
+    const char *text = g_bytes_get_data(bytes, &n_bytes);
+    g_autoptr(GError) error = NULL;
+    exchange->body = n_bytes ? sundog_json_parse(text, n_bytes, &error) : new_empty_object();
+    if (!exchange->body) {
+        sundog_exchange_fail(
+            exchange, sundog_api_error_new(SUNDOG_API_ERROR_BAD_JSON, NULL, error->message, NULL));
+        return NULL;
+    }
+    if (!JSON_NODE_HOLDS_OBJECT(exchange->body)) {
+        sundog_exchange_fail(exchange,
+                             sundog_api_error_new(SUNDOG_API_ERROR_NO_OBJECT, NULL, NULL));
+        return NULL;
+    }
+    return json_node_get_object(exchange->body);
+}
+
+/* Holds the answer back until it is there, and watches the client meanwhile. */
+void
+sundog_exchange_set_gone(SundogExchange *exchange, void (*gone)(void *data), void *data)
+{
+    if (exchange->is_over)
+        return;
+    exchange->gone = gone;
+    exchange->gone_data = data;
+    GSocket *socket = sundog_listener_get_socket(exchange->message);
+    if (socket && !exchange->gone_source) {
+        GSource *source = g_unix_fd_source_new(g_socket_get_fd(socket),
+                                               (GIOCondition)(POLLRDHUP | POLLHUP | POLLERR));
+        exchange->gone_source = attach(source, G_SOURCE_FUNC(on_hang_up), exchange);
+    }
+    if (!exchange->is_stream && !exchange->is_paused) {
+        soup_server_message_pause(exchange->message);
+        exchange->is_paused = true;
+    }
+}
+
+bool
+sundog_exchange_is_over(const SundogExchange *exchange)
+{
+    return exchange->is_over;
+}
+
+bool
+sundog_exchange_is_stream(const SundogExchange *exchange)
+{
+    return exchange->is_stream;
+}
+
+void
+sundog_exchange_reply_text(SundogExchange *exchange, unsigned status, const char *type,
+                           const char *text, size_t n_bytes)
+{
+    if (exchange->is_over)
+        return;
+    mark_over(exchange);
+    soup_server_message_set_status(exchange->message, status, NULL);
+    soup_server_message_set_response(exchange->message, type, SOUP_MEMORY_COPY, text, n_bytes);
+    if (exchange->is_paused)
+        soup_server_message_unpause(exchange->message);
+    exchange->is_paused = false;
+}
+
+void
+sundog_exchange_reply(SundogExchange *exchange, unsigned status, JsonNode *node)
+{
+    g_autofree char *text = sundog_json_print(node, false);
+    json_node_unref(node);
+    sundog_exchange_reply_text(exchange, status, "application/json", text, strlen(text));
+}
+
+void
+sundog_exchange_reply_object(SundogExchange *exchange, unsigned status, JsonObject *object)
+{
+    JsonNode *node = json_node_new(JSON_NODE_OBJECT);
+    json_node_take_object(node, object);
+    sundog_exchange_reply(exchange, status, node);
+}
+
+void
+sundog_exchange_fail(SundogExchange *exchange, SundogApiError *error)
+{
+    g_autoptr(SundogApiError) owned = error;
+    g_autofree char *text = sundog_api_error_print(owned);
+    if (exchange->is_stream) {
+        g_autofree char *event = g_strdup_printf("data: %s\n\ndata: [DONE]\n\n", text);
+        sundog_exchange_send(exchange, event, strlen(event));
+        sundog_exchange_end(exchange);
+        return;
+    }
+    SoupMessageHeaders *headers = soup_server_message_get_response_headers(exchange->message);
+    if (owned->code == SUNDOG_API_ERROR_QUEUE_FULL)
+        soup_message_headers_replace(headers, "Retry-After", "1");
+    if (owned->code == SUNDOG_API_ERROR_WRONG_KEY)
+        soup_message_headers_replace(headers, "WWW-Authenticate", "Bearer");
+    sundog_exchange_reply_text(exchange, sundog_api_error_get_status(owned), "application/json",
+                               text, strlen(text));
+}
+
+static gboolean
+on_ping_due(void *data)
+{
+    SundogExchange *exchange = data;
+    if (g_get_monotonic_time() - exchange->sent_at >= PING_SECONDS * G_USEC_PER_SEC)
+        sundog_exchange_send(exchange, PING, strlen(PING));
+    return G_SOURCE_CONTINUE;
+}
+
+void
+sundog_exchange_begin_events(SundogExchange *exchange)
+{
+    if (exchange->is_over || exchange->is_stream)
+        return;
+    exchange->is_stream = true;
+    soup_server_message_set_status(exchange->message, SOUP_STATUS_OK, NULL);
+    SoupMessageHeaders *headers = soup_server_message_get_response_headers(exchange->message);
+    /* HTTP/1.0 knows no chunks: there the end of the connection is the end of the answer. */
+    bool has_chunks = soup_server_message_get_http_version(exchange->message) != SOUP_HTTP_1_0;
+    soup_message_headers_set_encoding(headers,
+                                      has_chunks ? SOUP_ENCODING_CHUNKED : SOUP_ENCODING_EOF);
+    soup_message_headers_replace(headers, "Content-Type", "text/event-stream");
+    soup_message_headers_replace(headers, "Cache-Control", "no-cache");
+    soup_message_headers_replace(headers, "X-Accel-Buffering", "no");
+    soup_message_body_set_accumulate(soup_server_message_get_response_body(exchange->message),
+                                     false);
+    exchange->sent_at = g_get_monotonic_time();
+    exchange->ping_source = attach(g_timeout_source_new_seconds(1), on_ping_due, exchange);
+    if (exchange->is_paused)
+        soup_server_message_unpause(exchange->message);
+    exchange->is_paused = false;
+}
+
+static void
+flush(SundogExchange *exchange)
+{
+    remove_source(&exchange->flush_source);
+    if (exchange->pending->len == 0)
+        return;
+    SoupMessageBody *body = soup_server_message_get_response_body(exchange->message);
+    size_t n_bytes = exchange->pending->len;
+    exchange->n_waiting_bytes += n_bytes;
+    soup_message_body_append(body, SOUP_MEMORY_TAKE, g_string_free(exchange->pending, false),
+                             n_bytes);
+    exchange->pending = g_string_new(NULL);
+    exchange->sent_at = g_get_monotonic_time();
+    soup_server_message_unpause(exchange->message);
+}
+
+static gboolean
+on_flush_due(void *data)
+{
+    SundogExchange *exchange = data;
+    exchange->flush_source = 0;
+    sundog_exchange_ref(exchange);
+    flush(exchange);
+    sundog_exchange_unref(exchange);
+    return G_SOURCE_REMOVE;
+}
+
+void
+sundog_exchange_send(SundogExchange *exchange, const char *text, size_t n_bytes)
+{
+    if (exchange->is_over || !exchange->is_stream)
+        return;
+    g_string_append_len(exchange->pending, text, (gssize)n_bytes);
+    if (exchange->n_waiting_bytes + exchange->pending->len > MAX_WAITING_BYTES) {
+        lose(exchange, false);
+        return;
+    }
+    if (!exchange->flush_source) {
+        /* After the engine's frames that are there already, before anything that can wait. */
+        GSource *source = g_idle_source_new();
+        g_source_set_priority(source, G_PRIORITY_DEFAULT + 1);
+        exchange->flush_source = attach(source, on_flush_due, exchange);
+    }
+}
+
+void
+sundog_exchange_end(SundogExchange *exchange)
+{
+    if (exchange->is_over || !exchange->is_stream)
+        return;
+    flush(exchange);
+    mark_over(exchange);
+    soup_message_body_complete(soup_server_message_get_response_body(exchange->message));
+    soup_server_message_unpause(exchange->message);
+}

@@ -1,0 +1,55 @@
+#pragma once
+
+/*
+ * One HTTP request and its answer: a handler either replies at once, or keeps the exchange and replies
+ * later, whole or as a stream. What is sent to one stream within one turn of the main loop is written
+ * together. A client that goes away is noticed at once, also while nothing is being sent; one that
+ * does not read is cut off at a bound, and never holds the engine back.
+ *
+ * Every exchange ends with exactly one reply, failure or end of stream; after that, and after `gone`,
+ * calls on it do nothing. References: the handler's is lent; keep one with ref for later.
+ */
+
+#include "engine/server/api-error.h"
+#include <json-glib/json-glib.h>
+#include <libsoup/soup.h>
+
+typedef struct SundogExchange SundogExchange;
+typedef struct SundogServer SundogServer;
+
+SundogExchange *sundog_exchange_new(SundogServer *server, SoupServerMessage *message);
+SundogExchange *sundog_exchange_ref(SundogExchange *exchange);
+void sundog_exchange_unref(SundogExchange *exchange);
+
+SundogServer *sundog_exchange_get_server(const SundogExchange *exchange);
+SoupServerMessage *sundog_exchange_get_message(const SundogExchange *exchange);
+const char *sundog_exchange_get_path(const SundogExchange *exchange);
+/* What stands for the '*' of the route; borrowed. */
+const char *sundog_exchange_get_argument(const SundogExchange *exchange);
+void sundog_exchange_set_argument(SundogExchange *exchange, const char *argument);
+/* A value of the query, or NULL; owned by the caller. */
+char *sundog_exchange_dup_query(const SundogExchange *exchange, const char *key);
+/* The body as a JSON object, borrowed; an empty body is {}. NULL: the failure has been replied. */
+JsonObject *sundog_exchange_get_object(SundogExchange *exchange);
+
+/* Whole answers. reply takes a floating-free node's ownership. */
+void sundog_exchange_reply(SundogExchange *exchange, unsigned status, JsonNode *node);
+void sundog_exchange_reply_object(SundogExchange *exchange, unsigned status, JsonObject *object);
+void sundog_exchange_reply_text(SundogExchange *exchange, unsigned status, const char *type,
+                                const char *text, size_t n_bytes);
+/* Replies with the error (taken); within a stream as an event, which ends it. */
+void sundog_exchange_fail(SundogExchange *exchange, SundogApiError *error);
+
+/* Streams of server-sent events: headers go out at once, and a comment whenever nothing went out for
+ * ten seconds. */
+void sundog_exchange_begin_events(SundogExchange *exchange);
+/* Bytes as they are; sent with the turn of the main loop. */
+void sundog_exchange_send(SundogExchange *exchange, const char *text, size_t n_bytes);
+void sundog_exchange_end(SundogExchange *exchange);
+bool sundog_exchange_is_stream(const SundogExchange *exchange);
+
+/* Called at most once, when the client has gone or was cut off before the end of the answer. */
+void sundog_exchange_set_gone(SundogExchange *exchange, void (*gone)(void *data), void *data);
+bool sundog_exchange_is_over(const SundogExchange *exchange);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogExchange, sundog_exchange_unref)

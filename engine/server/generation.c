@@ -1,0 +1,161 @@
+/* Requests to the engine. */
+
+#include "engine/server/generation.h"
+
+#include <string.h>
+
+SundogGeneration *
+sundog_generation_new(const char *prefix, const char *endpoint, SundogCoreText *core,
+                      GArray *prompt, const char *const *stops)
+{
+    SundogGeneration *generation = g_new0(SundogGeneration, 1);
+    g_autofree char *uuid = g_uuid_string_random();
+    generation->n_references = 1;
+    generation->name =
+        g_strdup_printf("%s-%.8s%.4s%.4s%.4s", prefix, uuid, uuid + 9, uuid + 14, uuid + 24);
+    generation->endpoint = endpoint;
+    generation->core = sundog_core_text_ref(core);
+    generation->decoder = sundog_decoder_new(core->tokenizer, stops);
+    generation->prompt = prompt;
+    generation->produced = g_array_new(false, false, sizeof(uint32_t));
+    generation->started_at = g_get_real_time();
+    generation->submitted_us = g_get_monotonic_time();
+    return generation;
+}
+
+SundogGeneration *
+sundog_generation_ref(SundogGeneration *generation)
+{
+    generation->n_references++;
+    return generation;
+}
+
+void
+sundog_generation_unref(SundogGeneration *generation)
+{
+    if (!generation || --generation->n_references > 0)
+        return;
+    sundog_decoder_free(generation->decoder);
+    sundog_core_text_unref(generation->core);
+    g_array_unref(generation->prompt);
+    g_array_unref(generation->produced);
+    g_free(generation->name);
+    g_free(generation);
+}
+
+bool
+sundog_generation_is_over(const SundogGeneration *generation)
+{
+    return generation->state >= SUNDOG_GENERATION_STOP;
+}
+
+GVariant *
+sundog_generation_pack(SundogGeneration *generation, uint64_t id)
+{
+    const SundogVocabulary *vocabulary =
+        sundog_tokenizer_get_vocabulary(generation->core->tokenizer);
+    SundogSubmit submit = generation->submit;
+    submit.id = id;
+    submit.prompt = (const uint32_t *)generation->prompt->data;
+    submit.n_prompt = generation->prompt->len;
+    submit.produced = (const uint32_t *)generation->produced->data;
+    submit.n_produced = generation->produced->len;
+    submit.ends = vocabulary->ends;
+    submit.n_ends = vocabulary->n_ends;
+    generation->id = id;
+    generation->was_in_step = false;
+    return sundog_submit_pack(&submit);
+}
+
+static void
+give_text(SundogGeneration *generation, const GString *text)
+{
+    if (text->len && generation->calls.text)
+        generation->calls.text(generation, text->str, text->len, generation->data);
+}
+
+bool
+sundog_generation_feed(SundogGeneration *generation, uint32_t index, uint32_t token)
+{
+    if (index != generation->produced->len)
+        return true;
+    generation->last_us = g_get_monotonic_time();
+    if (!generation->first_us)
+        generation->first_us = generation->last_us;
+    generation->state = SUNDOG_GENERATION_DECODE;
+    g_array_append_val(generation->produced, token);
+    g_autoptr(GString) text = g_string_new(NULL);
+    bool goes_on = sundog_decoder_feed(generation->decoder, token, text);
+    give_text(generation, text);
+    return goes_on;
+}
+
+void
+sundog_generation_end(SundogGeneration *generation, SundogGenerationState state,
+                      SundogApiError *error)
+{
+    g_autoptr(SundogApiError) owned = error;
+    if (sundog_generation_is_over(generation))
+        return;
+    sundog_generation_ref(generation);
+    g_autoptr(GString) text = g_string_new(NULL);
+    /* An answer that was cut may have been cut inside a character, which is then left out. */
+    sundog_decoder_finish(generation->decoder, state == SUNDOG_GENERATION_STOP, text);
+    give_text(generation, text);
+    if (!sundog_generation_is_over(generation)) {
+        generation->state = state;
+        if (generation->calls.ended)
+            generation->calls.ended(generation, owned, generation->data);
+    }
+    sundog_generation_unref(generation);
+}
+
+void
+sundog_generation_abandon(SundogGeneration *generation)
+{
+    generation->calls = (SundogGenerationCalls){0};
+    if (!sundog_generation_is_over(generation))
+        generation->state = SUNDOG_GENERATION_CANCELLED;
+}
+
+double
+sundog_generation_get_tokens_per_second(const SundogGeneration *generation)
+{
+    guint n = generation->produced->len;
+    int64_t us = generation->last_us - generation->first_us;
+    return n > 1 && us > 0 ? (n - 1) * 1e6 / (double)us : 0;
+}
+
+const char *
+sundog_generation_state_text(SundogGenerationState state)
+{
+    static const char *const texts[] = {"queued", "prefill",   "decode", "stop",
+                                        "length", "cancelled", "failed"};
+    return texts[state];
+}
+
+JsonObject *
+sundog_generation_describe(const SundogGeneration *generation)
+{
+    JsonObject *object = json_object_new();
+    g_autoptr(GDateTime) started =
+        g_date_time_new_from_unix_utc(generation->started_at / G_USEC_PER_SEC);
+    g_autofree char *started_text = g_date_time_format_iso8601(started);
+    json_object_set_string_member(object, "id", generation->name);
+    json_object_set_string_member(object, "model", generation->core->name);
+    json_object_set_string_member(object, "endpoint", generation->endpoint);
+    json_object_set_string_member(object, "state", sundog_generation_state_text(generation->state));
+    json_object_set_int_member(object, "prompt_tokens", generation->prompt->len);
+    json_object_set_int_member(object, "cached_tokens", generation->n_cached);
+    json_object_set_int_member(object, "produced_tokens", generation->produced->len);
+    if (generation->first_us)
+        json_object_set_double_member(object, "time_to_first_token_ms",
+                                      (double)(generation->first_us - generation->submitted_us) /
+                                          1000);
+    else
+        json_object_set_null_member(object, "time_to_first_token_ms");
+    json_object_set_double_member(object, "tokens_per_second",
+                                  sundog_generation_get_tokens_per_second(generation));
+    json_object_set_string_member(object, "started", started_text);
+    return object;
+}

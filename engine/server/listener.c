@@ -1,0 +1,204 @@
+/* The listening socket and its connections. */
+
+#include "engine/server/listener.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+#define BACKLOG 4096
+#define MAX_CONNECTIONS 2048
+/* After accepting failed (no descriptors left), and while at the bound. */
+#define PAUSE_MS 50
+#define CONNECTION_KEY "sundog-connection"
+
+struct SundogListener {
+    SoupServer *soup;
+    GSocket *socket;
+    GSource *source; /* NULL while paused */
+    guint pause_timer;
+    unsigned port;
+    unsigned *n_connections; /* outlives the listener, with the last connection */
+};
+
+static void watch(SundogListener *listener);
+
+static void
+reference_free(void *data)
+{
+    g_weak_ref_clear(data);
+    g_free(data);
+}
+
+static void
+on_connection_gone(void *data, GObject *connection)
+{
+    unsigned *n_connections = data;
+    (*n_connections)--;
+    g_rc_box_release(n_connections);
+}
+
+static gboolean
+on_pause_over(void *data)
+{
+    SundogListener *listener = data;
+    listener->pause_timer = 0;
+    watch(listener);
+    return G_SOURCE_REMOVE;
+}
+
+static void
+pause_accepting(SundogListener *listener)
+{
+    g_autoptr(GSource) timer = g_timeout_source_new(PAUSE_MS);
+    g_source_set_callback(timer, on_pause_over, listener, NULL);
+    listener->pause_timer = g_source_attach(timer, g_main_context_get_thread_default());
+    g_clear_pointer(&listener->source, g_source_unref);
+}
+
+/* libsoup hands the addresses given here on with every message of the connection; so the remote one
+ * carries the way back to the connection. */
+static void
+take_connection(SundogListener *listener, GSocket *socket)
+{
+    g_socket_set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1, NULL);
+    g_autoptr(GSocketConnection) connection = g_socket_connection_factory_create_connection(socket);
+    g_autoptr(GSocketAddress) local = g_socket_get_local_address(socket, NULL);
+    g_autoptr(GSocketAddress) remote = g_socket_get_remote_address(socket, NULL);
+    if (!local || !remote)
+        return;
+    GWeakRef *reference = g_new0(GWeakRef, 1);
+    g_weak_ref_init(reference, connection);
+    g_object_set_data_full(G_OBJECT(remote), CONNECTION_KEY, reference, reference_free);
+    (*listener->n_connections)++;
+    g_object_weak_ref(G_OBJECT(connection), on_connection_gone,
+                      g_rc_box_acquire(listener->n_connections));
+    soup_server_accept_iostream(listener->soup, G_IO_STREAM(connection), local, remote, NULL);
+}
+
+static gboolean
+on_connecting(GSocket *socket, GIOCondition condition, void *data)
+{
+    SundogListener *listener = data;
+    if (*listener->n_connections >= MAX_CONNECTIONS) {
+        pause_accepting(listener);
+        return G_SOURCE_REMOVE;
+    }
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GSocket) accepted = g_socket_accept(socket, NULL, &error);
+    if (accepted) {
+        take_connection(listener, accepted);
+    } else if (!g_error_matches(error, G_IO_ERROR, G_IO_ERROR_WOULD_BLOCK)) {
+        pause_accepting(listener);
+        return G_SOURCE_REMOVE;
+    }
+    return G_SOURCE_CONTINUE;
+}
+
+static void
+watch(SundogListener *listener)
+{
+    listener->source = g_socket_create_source(listener->socket, G_IO_IN, NULL);
+    g_source_set_callback(listener->source, G_SOURCE_FUNC(on_connecting), listener, NULL);
+    g_source_attach(listener->source, g_main_context_get_thread_default());
+}
+
+static GSocket *
+bind_socket(const char *address, unsigned port, GError **error)
+{
+    g_autoptr(GSocketAddress) place = g_inet_socket_address_new_from_string(address, port);
+    if (!place) {
+        g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT, "“%s” is no IP address",
+                    address);
+        return NULL;
+    }
+    g_autoptr(GSocket) socket = g_socket_new(g_socket_address_get_family(place),
+                                             G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP, error);
+    if (!socket)
+        return NULL;
+    g_socket_set_blocking(socket, false);
+    g_socket_set_listen_backlog(socket, BACKLOG);
+    if (!g_socket_bind(socket, place, true, error) || !g_socket_listen(socket, error))
+        return NULL;
+    return g_steal_pointer(&socket);
+}
+
+static unsigned
+get_socket_port(GSocket *socket)
+{
+    g_autoptr(GSocketAddress) local = g_socket_get_local_address(socket, NULL);
+    return local ? g_inet_socket_address_get_port(G_INET_SOCKET_ADDRESS(local)) : 0;
+}
+
+/* Names the reason and a port that works, which was just tried. */
+static void
+explain(const char *address, unsigned port, GError **error)
+{
+    g_autoptr(GError) reason = g_steal_pointer(error);
+    g_autoptr(GSocket) other = port ? bind_socket(address, 0, NULL) : NULL;
+    const char *advice = reason->code == G_IO_ERROR_PERMISSION_DENIED
+                             ? "the system keeps it for others"
+                             : "another program uses it";
+    if (!other || reason->code == G_IO_ERROR_INVALID_ARGUMENT)
+        g_set_error(error, reason->domain, reason->code, "The server cannot listen on %s: %s",
+                    address, reason->message);
+    else
+        g_set_error(error, reason->domain, reason->code,
+                    "Port %u on %s cannot be used, %s (%s): end that program, or take another "
+                    "port, for example %u",
+                    port, address, advice, reason->message, get_socket_port(other));
+}
+
+SundogListener *
+sundog_listener_new(SoupServer *soup, const char *address, unsigned port, GError **error)
+{
+    g_autoptr(GError) reason = NULL;
+    GSocket *socket = bind_socket(address, port, &reason);
+    if (!socket) {
+        explain(address, port, &reason);
+        g_propagate_error(error, g_steal_pointer(&reason));
+        return NULL;
+    }
+    SundogListener *listener = g_new0(SundogListener, 1);
+    listener->soup = soup;
+    listener->socket = socket;
+    listener->port = get_socket_port(socket);
+    listener->n_connections = g_rc_box_new0(unsigned);
+    watch(listener);
+    return listener;
+}
+
+void
+sundog_listener_free(SundogListener *listener)
+{
+    if (!listener)
+        return;
+    if (listener->source) {
+        g_source_destroy(listener->source);
+        g_source_unref(listener->source);
+    }
+    if (listener->pause_timer)
+        g_source_destroy(g_main_context_find_source_by_id(g_main_context_get_thread_default(),
+                                                          listener->pause_timer));
+    g_socket_close(listener->socket, NULL);
+    g_object_unref(listener->socket);
+    g_rc_box_release(listener->n_connections);
+    g_free(listener);
+}
+
+unsigned
+sundog_listener_get_port(const SundogListener *listener)
+{
+    return listener->port;
+}
+
+GSocket *
+sundog_listener_get_socket(SoupServerMessage *message)
+{
+    GSocketAddress *remote = soup_server_message_get_remote_address(message);
+    GWeakRef *reference = remote ? g_object_get_data(G_OBJECT(remote), CONNECTION_KEY) : NULL;
+    g_autoptr(GSocketConnection) connection = reference ? g_weak_ref_get(reference) : NULL;
+    if (!connection || g_io_stream_is_closed(G_IO_STREAM(connection)))
+        return NULL;
+    /* The message's connection outlives the message. */
+    return g_socket_connection_get_socket(connection);
+}

@@ -1,0 +1,52 @@
+#pragma once
+
+/* The server as its endpoints see it. */
+
+#include "engine/library/catalogue.h"
+#include "engine/library/config.h"
+#include "engine/library/server-file.h"
+#include "engine/server/events.h"
+#include "engine/server/exchange.h"
+#include "engine/server/jobs.h"
+#include "engine/server/listener.h"
+#include "engine/server/log.h"
+#include "engine/server/server.h"
+#include "engine/server/supervisor.h"
+
+struct SundogServer {
+    SundogServerOptions options; /* its texts are not kept */
+    char *address;
+    char *key; /* "" for none */
+    char *started;
+    SundogConfig *config;
+    SundogLibrary *library;
+    SundogCatalogue *catalogue; /* or NULL where it is missing */
+    SundogServerFile *file;
+    SoupServer *soup;
+    SundogListener *listener;
+    SundogSupervisor *supervisor;
+    SundogLog *log;
+    SundogEvents *events;
+    SundogJobs *jobs;
+    SundogCoreText *fixed_core; /* of `serve --core`, or NULL */
+    GPtrArray *core_texts;      /* the ones used last, newest first */
+    bool is_stopping;
+    guint stop_timer;
+    guint parent_timer;
+    int64_t stop_deadline_us;
+    guint state_event; /* pending, so that a burst of changes is one event */
+};
+
+/* The core that answers for a model's name (NULL or "": the loaded one, the configured one, or the
+ * only one there is). A reference for the caller, or NULL and the reason. */
+SundogCoreText *sundog_server_dup_core(SundogServer *server, const char *model,
+                                       SundogApiError **error);
+/* Models or cores came or went: listeners are told, and what was read of cores is forgotten. */
+void sundog_server_library_changed(SundogServer *server);
+/* As GET /sundog/v1/state. */
+JsonObject *sundog_server_describe(SundogServer *server);
+/* Adds a line to the log. */
+void sundog_server_log(SundogServer *server, const char *level, const char *format, ...)
+    G_GNUC_PRINTF(3, 4);
+/* Context in tokens that a request on this core may fill. */
+uint32_t sundog_server_get_context(SundogServer *server, const SundogCoreText *core);

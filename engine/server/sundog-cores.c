@@ -1,0 +1,139 @@
+/* GET /sundog/v1/cores, DELETE /sundog/v1/cores/NAME */
+
+#include "engine/server/routes.h"
+#include "engine/server/service.h"
+#include <string.h>
+
+static JsonObject *
+get_object(JsonObject *object, const char *key)
+{
+    JsonNode *node = object ? json_object_get_member(object, key) : NULL;
+    return node && JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
+}
+
+static void
+copy_member(JsonObject *object, const char *key, JsonObject *from, const char *from_key)
+{
+    JsonNode *node = from ? json_object_get_member(from, from_key) : NULL;
+    if (node)
+        json_object_set_member(object, key, json_node_copy(node));
+    else
+        json_object_set_null_member(object, key);
+}
+
+static bool
+is_loaded(SundogServer *server, const SundogLibraryEntry *entry)
+{
+    const SundogCoreText *core = sundog_supervisor_get_core(server->supervisor);
+    return core && strcmp(core->path, entry->path) == 0 &&
+           sundog_supervisor_get_state(server->supervisor) != SUNDOG_ENGINE_FAILED;
+}
+
+static gint64
+get_number(JsonObject *object, const char *key)
+{
+    return object ? json_object_get_int_member_with_default(object, key, 0) : 0;
+}
+
+static JsonObject *
+describe(SundogServer *server, const SundogLibraryEntry *entry)
+{
+    JsonObject *object = json_object_new();
+    JsonObject *model = get_object(entry->info, "model");
+    JsonObject *plan = get_object(entry->info, "plan");
+    bool loaded = is_loaded(server, entry);
+    const SundogReady *ready = sundog_supervisor_get_ready(server->supervisor);
+    json_object_set_string_member(object, "name", entry->name);
+    copy_member(object, "title", model, "title");
+    json_object_set_int_member(object, "bytes", (gint64)entry->n_bytes);
+    json_object_set_boolean_member(object, "damaged", entry->damaged);
+    if (entry->problem)
+        json_object_set_string_member(object, "problem", entry->problem);
+    else
+        json_object_set_null_member(object, "problem");
+    copy_member(object, "target", entry->info, "target");
+    copy_member(object, "activations", entry->info, "activations");
+    copy_member(object, "model", model, "name");
+    copy_member(object, "context_length", model, "context_length");
+    copy_member(object, "n_parameters", model, "n_parameters");
+    copy_member(object, "licence", model, "licence");
+    /* As loaded it is known; before, it is weights and arena as planned, without the cache. */
+    json_object_set_int_member(object, "memory_bytes",
+                               loaded && ready ? (gint64)ready->memory_bytes
+                                               : get_number(plan, "arena_bytes") +
+                                                     get_number(plan, "weight_bytes"));
+    json_object_set_boolean_member(object, "loaded", loaded && ready);
+    json_object_set_null_member(object, "speed");
+    return object;
+}
+
+void
+sundog_cores_list(SundogExchange *exchange)
+{
+    SundogServer *server = sundog_exchange_get_server(exchange);
+    g_autoptr(GPtrArray) entries = sundog_library_list_cores(server->library);
+    g_autofree char *problem = sundog_library_dup_problem(server->library);
+    JsonArray *cores = json_array_new();
+    for (guint i = 0; i < entries->len; i++)
+        json_array_add_object_element(cores, describe(server, entries->pdata[i]));
+    JsonObject *object = json_object_new();
+    json_object_set_array_member(object, "cores", cores);
+    if (problem)
+        json_object_set_string_member(object, "problem", problem);
+    sundog_exchange_reply_object(exchange, SOUP_STATUS_OK, object);
+}
+
+/* Deleting */
+
+typedef struct {
+    SundogExchange *exchange;
+    SundogLibraryEntry *entry;
+} Deletion;
+
+static void
+remove_core(void *data)
+{
+    Deletion *deletion = data;
+    SundogServer *server = sundog_exchange_get_server(deletion->exchange);
+    g_autoptr(GError) error = NULL;
+    uint64_t n_bytes = 0;
+    if (sundog_library_remove(server->library, deletion->entry, &n_bytes, &error)) {
+        sundog_server_library_changed(server);
+        JsonObject *object = json_object_new();
+        json_object_set_int_member(object, "bytes_freed", (gint64)n_bytes);
+        sundog_exchange_reply_object(deletion->exchange, SOUP_STATUS_OK, object);
+    } else {
+        sundog_exchange_fail(deletion->exchange, sundog_api_error_new(SUNDOG_API_ERROR_CONFLICT,
+                                                                      NULL, error->message, NULL));
+    }
+    sundog_exchange_unref(deletion->exchange);
+    sundog_library_entry_free(deletion->entry);
+    g_free(deletion);
+}
+
+void
+sundog_cores_delete(SundogExchange *exchange)
+{
+    SundogServer *server = sundog_exchange_get_server(exchange);
+    g_autoptr(GError) reason = NULL;
+    SundogLibraryEntry *entry =
+        sundog_library_find_core(server->library, sundog_exchange_get_argument(exchange), &reason);
+    if (!entry) {
+        sundog_exchange_fail(
+            exchange, sundog_api_error_new(SUNDOG_API_ERROR_NO_ENTRY, NULL, reason->message, NULL));
+        return;
+    }
+    Deletion *deletion = g_new0(Deletion, 1);
+    deletion->exchange = sundog_exchange_ref(exchange);
+    deletion->entry = entry;
+    if (!is_loaded(server, entry)) {
+        remove_core(deletion);
+        return;
+    }
+    /* Also a client that leaves meanwhile gets what it asked for. */
+    sundog_exchange_set_gone(exchange, NULL, NULL);
+    sundog_supervisor_unload(
+        server->supervisor,
+        sundog_api_error_new(SUNDOG_API_ERROR_CONFLICT, NULL, "The core was deleted", NULL),
+        remove_core, deletion);
+}

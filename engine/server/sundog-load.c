@@ -1,0 +1,45 @@
+/* POST /sundog/v1/load: {"core": NAME}, and POST /sundog/v1/unload */
+
+#include "engine/server/fields.h"
+#include "engine/server/routes.h"
+#include "engine/server/service.h"
+
+void
+sundog_load_post(SundogExchange *exchange)
+{
+    SundogServer *server = sundog_exchange_get_server(exchange);
+    JsonObject *object = sundog_exchange_get_object(exchange);
+    SundogApiError *error = NULL;
+    const char *name = NULL;
+    g_autoptr(SundogCoreText) core = NULL;
+    if (!object)
+        return;
+    if (sundog_field_get_text(object, "core", &name, &error))
+        core = sundog_server_dup_core(server, name, &error);
+    if (!core) {
+        sundog_exchange_fail(exchange, error);
+        return;
+    }
+    sundog_supervisor_load(server->supervisor, core);
+    sundog_exchange_reply_object(exchange, SOUP_STATUS_ACCEPTED, sundog_server_describe(server));
+}
+
+static void
+on_unloaded(void *data)
+{
+    SundogExchange *exchange = data;
+    sundog_exchange_reply_object(exchange, SOUP_STATUS_OK,
+                                 sundog_server_describe(sundog_exchange_get_server(exchange)));
+    sundog_exchange_unref(exchange);
+}
+
+void
+sundog_unload_post(SundogExchange *exchange)
+{
+    SundogServer *server = sundog_exchange_get_server(exchange);
+    SundogApiError *reason =
+        sundog_api_error_new(SUNDOG_API_ERROR_CONFLICT, NULL, "The core was unloaded", NULL);
+    sundog_exchange_set_gone(exchange, NULL, NULL);
+    sundog_supervisor_unload(server->supervisor, reason, on_unloaded,
+                             sundog_exchange_ref(exchange));
+}

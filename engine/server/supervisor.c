@@ -1,0 +1,806 @@
+/*
+ * The supervisor. pump() is its heart: with what is known now, it starts or changes the engine, or gives
+ * it the next request; everything that happens ends with a call of it.
+ */
+
+#include "engine/server/supervisor.h"
+
+#include "engine/wire/engine-process.h"
+#include <string.h>
+
+#define DEFAULT_STOP_MS 3000
+/* Deaths without a token in between: the first is answered at once, since it is mostly one bad moment. */
+#define FIRST_BACKOFF_MS 20
+#define MAX_BACKOFF_MS 5000
+#define MAX_DEATHS_IN_LOAD 3
+#define MAX_DEATHS_IDLE 6
+/* A core that could not be loaded is not tried again for every request that comes. */
+#define RETRY_US (10 * G_TIME_SPAN_SECOND)
+#define TELL_US (250 * G_TIME_SPAN_MILLISECOND)
+#define STATISTICS_US (200 * G_TIME_SPAN_MILLISECOND)
+
+struct SundogSupervisor {
+    SundogSupervisorOptions options;
+    char *program;
+    char *keys;
+    SundogRequestQueue *queue;
+    SundogEngineState state;
+    SundogEngineProcess *process;
+    SundogCoreText *core;      /* loaded, or being so */
+    SundogCoreText *next_core; /* asked for by load, once nothing runs */
+    SundogReady ready;
+    char *phase;
+    double progress;
+    char *message; /* of a failure */
+    int64_t failed_at;
+    unsigned n_deaths_in_row; /* without a token in between */
+    bool was_ready;           /* the present process */
+    guint backoff_timer;
+    bool is_unloading;
+    void (*unloaded)(void *data);
+    void *unloaded_data;
+    SundogSupervisorCounters counters;
+    SundogStatistics statistics;
+    int64_t statistics_asked_at;
+};
+
+static void pump(SundogSupervisor *supervisor);
+
+static void say(SundogSupervisor *supervisor, const char *level, const char *format, ...)
+    G_GNUC_PRINTF(3, 4);
+
+static void
+say(SundogSupervisor *supervisor, const char *level, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_autofree char *text = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    if (supervisor->options.log)
+        supervisor->options.log(level, text, supervisor->options.data);
+}
+
+static void
+set_state(SundogSupervisor *supervisor, SundogEngineState state)
+{
+    supervisor->state = state;
+    if (supervisor->options.changed)
+        supervisor->options.changed(supervisor->options.data);
+}
+
+static void
+tell_request(SundogSupervisor *supervisor, SundogGeneration *generation)
+{
+    generation->told_us = g_get_monotonic_time();
+    if (supervisor->options.request_changed)
+        supervisor->options.request_changed(generation, supervisor->options.data);
+}
+
+static void
+send_to_engine(SundogSupervisor *supervisor, uint32_t type, GVariant *payload)
+{
+    g_autoptr(GError) error = NULL;
+    /* A frame that cannot be sent means an engine that is ending, which is told by itself. */
+    if (!supervisor->process ||
+        !sundog_engine_process_send(supervisor->process, type, payload, &error))
+        say(supervisor, "warning", "A frame did not reach the engine: %s",
+            error ? error->message : "it has ended");
+}
+
+static void
+cancel_in_engine(SundogSupervisor *supervisor, const SundogGeneration *generation)
+{
+    if (generation->id && supervisor->state == SUNDOG_ENGINE_READY)
+        send_to_engine(supervisor, SUNDOG_MESSAGE_CANCEL, g_variant_new("(t)", generation->id));
+}
+
+static void
+count_end(SundogSupervisor *supervisor, const SundogGeneration *generation,
+          SundogGenerationState state)
+{
+    SundogSupervisorCounters *counters = &supervisor->counters;
+    counters->n_finished += state == SUNDOG_GENERATION_STOP || state == SUNDOG_GENERATION_LENGTH;
+    counters->n_cancelled += state == SUNDOG_GENERATION_CANCELLED;
+    counters->n_failed += state == SUNDOG_GENERATION_FAILED;
+    counters->prefill_us += generation->prefill_us;
+    counters->decode_us += generation->decode_us;
+}
+
+/* Ends it for its user, then takes it out, so that its last state is what is remembered. */
+static void
+end_request(SundogSupervisor *supervisor, SundogGeneration *generation, SundogGenerationState state,
+            SundogApiError *error)
+{
+    sundog_generation_ref(generation);
+    sundog_generation_end(generation, state, error);
+    count_end(supervisor, generation, generation->state);
+    sundog_request_queue_remove(supervisor->queue, generation);
+    tell_request(supervisor, generation);
+    sundog_generation_unref(generation);
+}
+
+static void
+fail_all(SundogSupervisor *supervisor, SundogApiErrorCode code, const char *text)
+{
+    g_autoptr(GPtrArray) all = sundog_request_queue_dup_all(supervisor->queue);
+    for (guint i = 0; i < all->len; i++)
+        end_request(supervisor, all->pdata[i], SUNDOG_GENERATION_FAILED,
+                    sundog_api_error_new(code, NULL, text, NULL));
+}
+
+static void
+tell_waiting(SundogSupervisor *supervisor, const char *phase, double fraction)
+{
+    g_autoptr(GPtrArray) all = sundog_request_queue_dup_all(supervisor->queue);
+    for (guint i = 0; i < all->len; i++) {
+        SundogGeneration *generation = all->pdata[i];
+        if (!generation->id && generation->calls.progress)
+            generation->calls.progress(generation, phase, fraction, generation->data);
+    }
+}
+
+/* Frames of the engine */
+
+static void
+take_progress(SundogSupervisor *supervisor, GVariant *payload)
+{
+    g_free(supervisor->phase);
+    g_variant_get(payload, "(sd)", &supervisor->phase, &supervisor->progress);
+    tell_waiting(supervisor, "load", supervisor->progress);
+    set_state(supervisor, SUNDOG_ENGINE_LOADING);
+}
+
+static void
+take_ready(SundogSupervisor *supervisor, GVariant *payload)
+{
+    g_autoptr(GError) error = NULL;
+    if (!sundog_ready_unpack(payload, &supervisor->ready, &error)) {
+        say(supervisor, "error", "The engine is ready in a way that is not understood: %s",
+            error->message);
+        sundog_engine_process_stop(supervisor->process, true);
+        return;
+    }
+    supervisor->was_ready = true;
+    supervisor->progress = 1;
+    g_clear_pointer(&supervisor->message, g_free);
+    say(supervisor, "info", "The core %s is loaded on %s", supervisor->core->name,
+        supervisor->ready.device);
+    set_state(supervisor, SUNDOG_ENGINE_READY);
+}
+
+static void
+take_admitted(SundogSupervisor *supervisor, GVariant *payload)
+{
+    uint64_t id;
+    g_variant_get(payload, "(t)", &id);
+    SundogGeneration *generation = sundog_request_queue_find(supervisor->queue, id);
+    if (!generation)
+        return;
+    generation->was_in_step = true;
+    if (generation->state == SUNDOG_GENERATION_QUEUED)
+        generation->state = SUNDOG_GENERATION_PREFILL;
+    tell_request(supervisor, generation);
+}
+
+static void
+take_prefill(SundogSupervisor *supervisor, GVariant *payload)
+{
+    uint64_t id;
+    uint32_t n_done, n_prompt, n_cached;
+    g_variant_get(payload, "(tuuu)", &id, &n_done, &n_prompt, &n_cached);
+    SundogGeneration *generation = sundog_request_queue_find(supervisor->queue, id);
+    if (!generation)
+        return;
+    generation->n_prefilled = n_done;
+    /* A resubmitted request finds its own earlier pages: only the first time tells of reuse. */
+    if (!generation->produced->len)
+        generation->n_cached = n_cached;
+    if (generation->calls.progress && !generation->produced->len)
+        generation->calls.progress(generation, "prefill", n_prompt ? (double)n_done / n_prompt : 1,
+                                   generation->data);
+}
+
+static void
+take_token(SundogSupervisor *supervisor, uint64_t id, uint32_t index, uint32_t token)
+{
+    SundogGeneration *generation = sundog_request_queue_find(supervisor->queue, id);
+    if (!generation)
+        return;
+    supervisor->n_deaths_in_row = 0;
+    guint n_before = generation->produced->len;
+    sundog_generation_ref(generation);
+    bool goes_on = sundog_generation_feed(generation, index, token);
+    supervisor->counters.n_produced_tokens += generation->produced->len - n_before;
+    if (!goes_on && !sundog_generation_is_over(generation)) {
+        cancel_in_engine(supervisor, generation);
+        end_request(supervisor, generation, SUNDOG_GENERATION_STOP, NULL);
+    } else if (generation->last_us - generation->told_us >= TELL_US) {
+        tell_request(supervisor, generation);
+    }
+    sundog_generation_unref(generation);
+}
+
+static void
+take_tokens(SundogSupervisor *supervisor, GVariant *payload)
+{
+    g_autoptr(GVariant) rows = g_variant_get_child_value(payload, 1);
+    GVariantIter iter;
+    uint64_t id;
+    uint32_t index, token;
+    g_variant_iter_init(&iter, rows);
+    while (g_variant_iter_next(&iter, "(tuu)", &id, &index, &token))
+        take_token(supervisor, id, index, token);
+}
+
+static void
+take_finish(SundogSupervisor *supervisor, GVariant *payload)
+{
+    SundogFinish finish;
+    g_autoptr(GError) error = NULL;
+    if (!sundog_finish_unpack(payload, &finish, &error)) {
+        say(supervisor, "error", "%s", error->message);
+        return;
+    }
+    SundogGeneration *generation = sundog_request_queue_find(supervisor->queue, finish.id);
+    if (!generation)
+        return;
+    static const SundogGenerationState states[] = {
+        [SUNDOG_FINISH_STOP] = SUNDOG_GENERATION_STOP,
+        [SUNDOG_FINISH_LENGTH] = SUNDOG_GENERATION_LENGTH,
+        [SUNDOG_FINISH_CANCELLED] = SUNDOG_GENERATION_CANCELLED};
+    generation->prefill_us = finish.prefill_us;
+    generation->decode_us = finish.decode_us;
+    if (!generation->produced->len || finish.n_cached < generation->prompt->len)
+        generation->n_cached = MIN(finish.n_cached, generation->prompt->len);
+    supervisor->counters.n_cached_tokens += generation->n_cached;
+    end_request(supervisor, generation, states[finish.reason], NULL);
+}
+
+static SundogApiError *
+error_of_fault(const SundogGeneration *generation, const SundogFault *fault)
+{
+    if (fault->code == SUNDOG_FAULT_NOT_FINITE)
+        return sundog_api_error_new(SUNDOG_API_ERROR_NOT_FINITE, NULL, fault->text, NULL);
+    if (fault->code == SUNDOG_FAULT_BAD_REQUEST)
+        return sundog_api_error_new(SUNDOG_API_ERROR_INVALID_VALUE, "prompt", "prompt", fault->text,
+                                    NULL);
+    if (fault->code != SUNDOG_FAULT_CONTEXT_LENGTH)
+        return sundog_api_error_new(SUNDOG_API_ERROR_INTERNAL, NULL, fault->text, NULL);
+    g_autofree char *n_prompt = g_strdup_printf("%u", generation->prompt->len);
+    return sundog_api_error_new(SUNDOG_API_ERROR_CONTEXT_LENGTH, "messages", n_prompt, fault->text,
+                                NULL);
+}
+
+static void
+take_fault(SundogSupervisor *supervisor, GVariant *payload)
+{
+    SundogFault fault;
+    g_autoptr(GError) error = NULL;
+    if (!sundog_fault_unpack(payload, &fault, &error)) {
+        say(supervisor, "error", "%s", error->message);
+        return;
+    }
+    say(supervisor, "error", "Engine: %s: %s", sundog_fault_code_text(fault.code), fault.text);
+    if (fault.id == 0) {
+        g_free(supervisor->message);
+        supervisor->message = g_strdup(fault.text);
+        return;
+    }
+    SundogGeneration *generation = sundog_request_queue_find(supervisor->queue, fault.id);
+    if (generation)
+        end_request(supervisor, generation, SUNDOG_GENERATION_FAILED,
+                    error_of_fault(generation, &fault));
+}
+
+static void
+take_statistics(SundogSupervisor *supervisor, GVariant *payload)
+{
+    SundogStatistics statistics;
+    if (!sundog_statistics_unpack(payload, &statistics, NULL))
+        return;
+    /* An engine counts from its start, the server from its own. */
+    SundogSupervisorCounters *counters = &supervisor->counters;
+    counters->n_steps +=
+        statistics.n_steps - MIN(supervisor->statistics.n_steps, statistics.n_steps);
+    counters->step_us +=
+        statistics.step_us - MIN(supervisor->statistics.step_us, statistics.step_us);
+    supervisor->statistics = statistics;
+}
+
+static void
+on_frame(SundogEngineProcess *process, uint32_t type, GVariant *payload, void *data)
+{
+    SundogSupervisor *supervisor = data;
+    /* One that is being ended has nothing to tell any more: its requests are over. */
+    if (supervisor->state == SUNDOG_ENGINE_STOPPING)
+        return;
+    switch (type) {
+    case SUNDOG_MESSAGE_PROGRESS:
+        take_progress(supervisor, payload);
+        break;
+    case SUNDOG_MESSAGE_READY:
+        take_ready(supervisor, payload);
+        break;
+    case SUNDOG_MESSAGE_ADMITTED:
+        take_admitted(supervisor, payload);
+        break;
+    case SUNDOG_MESSAGE_PREFILL:
+        take_prefill(supervisor, payload);
+        break;
+    case SUNDOG_MESSAGE_TOKENS:
+        take_tokens(supervisor, payload);
+        break;
+    case SUNDOG_MESSAGE_FINISH:
+        take_finish(supervisor, payload);
+        break;
+    case SUNDOG_MESSAGE_FAULT:
+        take_fault(supervisor, payload);
+        break;
+    case SUNDOG_MESSAGE_STATISTICS:
+        take_statistics(supervisor, payload);
+        break;
+    default: /* HELLO, and what a later engine may add */
+        break;
+    }
+    pump(supervisor);
+}
+
+static void
+on_log(SundogEngineProcess *process, const char *line, void *data)
+{
+    say(data, "info", "Engine: %s", line);
+}
+
+/* The end of the engine */
+
+static void
+finish_unload(SundogSupervisor *supervisor)
+{
+    supervisor->is_unloading = false;
+    g_clear_pointer(&supervisor->core, sundog_core_text_unref);
+    set_state(supervisor, SUNDOG_ENGINE_NONE);
+    void (*unloaded)(void *data) = g_steal_pointer(&supervisor->unloaded);
+    if (unloaded)
+        unloaded(supervisor->unloaded_data);
+}
+
+static void
+fail_core(SundogSupervisor *supervisor, const char *text)
+{
+    if (!supervisor->message)
+        supervisor->message = g_strdup(text);
+    supervisor->failed_at = g_get_monotonic_time();
+    supervisor->n_deaths_in_row = 0;
+    say(supervisor, "error", "The core %s cannot be loaded: %s", supervisor->core->name,
+        supervisor->message);
+    set_state(supervisor, SUNDOG_ENGINE_FAILED);
+    g_autofree char *message = g_strdup(supervisor->message);
+    fail_all(supervisor, SUNDOG_API_ERROR_ENGINE_FAILED, message);
+}
+
+static gboolean
+on_backoff_over(void *data)
+{
+    SundogSupervisor *supervisor = data;
+    supervisor->backoff_timer = 0;
+    set_state(supervisor, SUNDOG_ENGINE_NONE);
+    pump(supervisor);
+    return G_SOURCE_REMOVE;
+}
+
+static void
+restart_later(SundogSupervisor *supervisor)
+{
+    unsigned ms = FIRST_BACKOFF_MS;
+    for (unsigned i = 1; i < supervisor->n_deaths_in_row && ms < MAX_BACKOFF_MS; i++)
+        ms *= 4;
+    supervisor->counters.n_restarts++;
+    set_state(supervisor, SUNDOG_ENGINE_RESTARTING);
+    GSource *source = g_timeout_source_new(MIN(ms, MAX_BACKOFF_MS));
+    g_source_set_callback(source, on_backoff_over, supervisor, NULL);
+    supervisor->backoff_timer = g_source_attach(source, g_main_context_get_thread_default());
+    g_source_unref(source);
+}
+
+static void
+give_up_poison(SundogSupervisor *supervisor, const char *reason)
+{
+    g_autoptr(GPtrArray) given_up = sundog_request_queue_put_back(supervisor->queue);
+    for (guint i = 0; i < given_up->len; i++) {
+        SundogGeneration *generation = given_up->pdata[i];
+        say(supervisor, "error", "The request %s is given up: the engine ended with it", //
+            generation->name);
+        end_request(
+            supervisor, generation, SUNDOG_GENERATION_FAILED,
+            sundog_api_error_new(SUNDOG_API_ERROR_POISON, NULL, generation->name, reason, NULL));
+    }
+}
+
+static void
+on_death(SundogSupervisor *supervisor, const SundogEngineEnd *end)
+{
+    say(supervisor, "error", "%s", end->text);
+    supervisor->n_deaths_in_row++;
+    give_up_poison(supervisor, end->text);
+    bool load_failed = !supervisor->was_ready && supervisor->message;
+    unsigned max_deaths = supervisor->was_ready ? MAX_DEATHS_IDLE : MAX_DEATHS_IN_LOAD;
+    if (load_failed || supervisor->n_deaths_in_row >= max_deaths)
+        fail_core(supervisor, end->text);
+    else
+        restart_later(supervisor);
+}
+
+static void
+on_ended(SundogEngineProcess *process, const SundogEngineEnd *end, void *data)
+{
+    SundogSupervisor *supervisor = data;
+    g_clear_pointer(&supervisor->process, sundog_engine_process_free);
+    supervisor->statistics = (SundogStatistics){0};
+    supervisor->ready = (SundogReady){0};
+    if (supervisor->is_unloading)
+        finish_unload(supervisor);
+    else if (supervisor->state == SUNDOG_ENGINE_STOPPING)
+        set_state(supervisor, SUNDOG_ENGINE_NONE);
+    else
+        on_death(supervisor, end);
+    pump(supervisor);
+}
+
+/* Starting, changing */
+
+static void
+add_number(GPtrArray *arguments, const char *option, uint64_t value)
+{
+    if (!value)
+        return;
+    g_ptr_array_add(arguments, g_strdup(option));
+    g_ptr_array_add(arguments, g_strdup_printf("%" G_GUINT64_FORMAT, value));
+}
+
+static void
+start_engine(SundogSupervisor *supervisor)
+{
+    g_autoptr(GPtrArray) arguments = g_ptr_array_new_with_free_func(g_free);
+    g_ptr_array_add(arguments, g_strdup(supervisor->core->path));
+    g_ptr_array_add(arguments, g_strdup("--keys"));
+    g_ptr_array_add(arguments, g_strdup(supervisor->keys));
+    add_number(arguments, "--threads", supervisor->options.n_threads);
+    add_number(arguments, "--context", supervisor->options.context_length);
+    add_number(arguments, "--cache-bytes", supervisor->options.cache_bytes);
+    g_ptr_array_add(arguments, NULL);
+    g_clear_pointer(&supervisor->message, g_free);
+    g_clear_pointer(&supervisor->phase, g_free);
+    supervisor->progress = 0;
+    supervisor->was_ready = false;
+    set_state(supervisor, SUNDOG_ENGINE_STARTING);
+    g_autoptr(GError) error = NULL;
+    supervisor->process = sundog_engine_process_start(
+        &(SundogEngineProcessOptions){.program = supervisor->program,
+                                      .arguments = (const char *const *)arguments->pdata,
+                                      .stop_ms = supervisor->options.stop_ms,
+                                      .frame = on_frame,
+                                      .log = on_log,
+                                      .ended = on_ended,
+                                      .data = supervisor},
+        &error);
+    if (!supervisor->process)
+        fail_core(supervisor, error->message);
+}
+
+static void
+change_core(SundogSupervisor *supervisor, SundogCoreText *core)
+{
+    sundog_core_text_ref(core);
+    g_clear_pointer(&supervisor->core, sundog_core_text_unref);
+    supervisor->core = core;
+    supervisor->n_deaths_in_row = 0;
+    supervisor->failed_at = 0;
+    if (supervisor->process) {
+        set_state(supervisor, SUNDOG_ENGINE_STOPPING);
+        sundog_engine_process_stop(supervisor->process, true);
+    } else if (!supervisor->backoff_timer) {
+        start_engine(supervisor);
+    }
+}
+
+/* The engine may have less room than the core was made for. */
+static bool
+fits(SundogSupervisor *supervisor, SundogGeneration *generation)
+{
+    uint32_t n_prompt = generation->prompt->len;
+    uint32_t context = supervisor->ready.context_length;
+    if (n_prompt < context) {
+        generation->submit.max_tokens = MIN(generation->submit.max_tokens, context - n_prompt);
+        return true;
+    }
+    g_autofree char *prompt_text = g_strdup_printf("%u", n_prompt);
+    g_autofree char *context_text = g_strdup_printf("%u", context);
+    end_request(supervisor, generation, SUNDOG_GENERATION_FAILED,
+                sundog_api_error_new(SUNDOG_API_ERROR_CONTEXT_LENGTH, "messages", prompt_text,
+                                     context_text, NULL));
+    return false;
+}
+
+static void
+submit_next(SundogSupervisor *supervisor, SundogGeneration *generation)
+{
+    if (!fits(supervisor, generation))
+        return;
+    uint64_t id = sundog_request_queue_start(supervisor->queue, generation);
+    send_to_engine(supervisor, SUNDOG_MESSAGE_SUBMIT, sundog_generation_pack(generation, id));
+    if (generation->calls.progress && !generation->produced->len)
+        generation->calls.progress(generation, "queue", 0, generation->data);
+}
+
+static bool
+is_same_core(const SundogCoreText *a, const SundogCoreText *b)
+{
+    return a && b && (a == b || strcmp(a->path, b->path) == 0);
+}
+
+/* False where nothing can be done until something happens. */
+static bool
+pump_once(SundogSupervisor *supervisor)
+{
+    bool is_idle = sundog_request_queue_get_n_running(supervisor->queue) == 0;
+    if (supervisor->next_core) {
+        if (!is_idle)
+            return false;
+        g_autoptr(SundogCoreText) core = g_steal_pointer(&supervisor->next_core);
+        change_core(supervisor, core);
+        return true;
+    }
+    SundogGeneration *next = sundog_request_queue_peek(supervisor->queue);
+    if (!supervisor->process) {
+        SundogCoreText *core = next ? next->core : supervisor->core;
+        bool is_failed = supervisor->state == SUNDOG_ENGINE_FAILED;
+        if (!core || (is_failed && !next))
+            return false;
+        change_core(supervisor, core);
+        return false;
+    }
+    if (!next)
+        return false;
+    if (!is_same_core(supervisor->core, next->core)) {
+        if (is_idle)
+            change_core(supervisor, next->core);
+        return false;
+    }
+    if (supervisor->state != SUNDOG_ENGINE_READY)
+        return false;
+    submit_next(supervisor, next);
+    return true;
+}
+
+static void
+pump(SundogSupervisor *supervisor)
+{
+    while (!supervisor->is_unloading && supervisor->state != SUNDOG_ENGINE_STOPPING &&
+           !supervisor->backoff_timer && pump_once(supervisor)) {
+    }
+}
+
+/* Public */
+
+SundogSupervisor *
+sundog_supervisor_new(const SundogSupervisorOptions *options)
+{
+    SundogSupervisor *supervisor = g_new0(SundogSupervisor, 1);
+    supervisor->options = *options;
+    supervisor->program = g_strdup(options->program);
+    supervisor->keys = g_strdup(options->keys);
+    supervisor->queue = sundog_request_queue_new();
+    if (!supervisor->options.stop_ms)
+        supervisor->options.stop_ms = DEFAULT_STOP_MS;
+    return supervisor;
+}
+
+void
+sundog_supervisor_free(SundogSupervisor *supervisor)
+{
+    if (!supervisor)
+        return;
+    if (supervisor->backoff_timer)
+        g_source_destroy(g_main_context_find_source_by_id(g_main_context_get_thread_default(),
+                                                          supervisor->backoff_timer));
+    sundog_engine_process_free(supervisor->process);
+    g_autoptr(GPtrArray) all = sundog_request_queue_dup_all(supervisor->queue);
+    for (guint i = 0; i < all->len; i++)
+        sundog_generation_abandon(all->pdata[i]);
+    sundog_request_queue_free(supervisor->queue);
+    sundog_core_text_unref(supervisor->core);
+    sundog_core_text_unref(supervisor->next_core);
+    g_free(supervisor->program);
+    g_free(supervisor->keys);
+    g_free(supervisor->phase);
+    g_free(supervisor->message);
+    g_free(supervisor);
+}
+
+static bool
+has_failed_lately(const SundogSupervisor *supervisor, const SundogCoreText *core)
+{
+    return supervisor->state == SUNDOG_ENGINE_FAILED && is_same_core(supervisor->core, core) &&
+           g_get_monotonic_time() - supervisor->failed_at < RETRY_US;
+}
+
+SundogApiError *
+sundog_supervisor_check(SundogSupervisor *supervisor, const SundogCoreText *core)
+{
+    SundogRequestQueue *queue = supervisor->queue;
+    guint n_open =
+        sundog_request_queue_get_n_waiting(queue) + sundog_request_queue_get_n_running(queue);
+    if (supervisor->is_unloading)
+        return sundog_api_error_new(SUNDOG_API_ERROR_STOPPING, NULL, NULL);
+    if (has_failed_lately(supervisor, core))
+        return sundog_api_error_new(SUNDOG_API_ERROR_ENGINE_FAILED, NULL, supervisor->message,
+                                    NULL);
+    if (n_open < SUNDOG_REQUEST_QUEUE_LENGTH + supervisor->ready.max_sequences)
+        return NULL;
+    g_autofree char *n_text = g_strdup_printf("%u", n_open);
+    return sundog_api_error_new(SUNDOG_API_ERROR_QUEUE_FULL, NULL, n_text, NULL);
+}
+
+void
+sundog_supervisor_submit(SundogSupervisor *supervisor, SundogGeneration *generation)
+{
+    supervisor->counters.n_requests++;
+    supervisor->counters.n_prompt_tokens += generation->prompt->len;
+    sundog_request_queue_push(supervisor->queue, generation);
+    tell_request(supervisor, generation);
+    pump(supervisor);
+}
+
+void
+sundog_supervisor_abandon(SundogSupervisor *supervisor, SundogGeneration *generation)
+{
+    if (sundog_generation_is_over(generation))
+        return;
+    cancel_in_engine(supervisor, generation);
+    sundog_generation_abandon(generation);
+    end_request(supervisor, generation, SUNDOG_GENERATION_CANCELLED, NULL);
+    pump(supervisor);
+}
+
+bool
+sundog_supervisor_cancel(SundogSupervisor *supervisor, const char *name)
+{
+    SundogGeneration *generation = sundog_request_queue_find_name(supervisor->queue, name);
+    if (!generation)
+        return false;
+    cancel_in_engine(supervisor, generation);
+    end_request(supervisor, generation, SUNDOG_GENERATION_CANCELLED, NULL);
+    pump(supervisor);
+    return true;
+}
+
+void
+sundog_supervisor_load(SundogSupervisor *supervisor, SundogCoreText *core)
+{
+    bool is_there = is_same_core(supervisor->core, core) && supervisor->process;
+    if (is_there && !supervisor->next_core)
+        return;
+    sundog_core_text_ref(core);
+    g_clear_pointer(&supervisor->next_core, sundog_core_text_unref);
+    supervisor->next_core = core;
+    pump(supervisor);
+}
+
+void
+sundog_supervisor_unload(SundogSupervisor *supervisor, SundogApiError *reason,
+                         void (*done)(void *data), void *data)
+{
+    g_autoptr(SundogApiError) owned = reason;
+    supervisor->is_unloading = true;
+    supervisor->unloaded = done;
+    supervisor->unloaded_data = data;
+    g_clear_pointer(&supervisor->next_core, sundog_core_text_unref);
+    if (supervisor->backoff_timer)
+        g_source_destroy(g_main_context_find_source_by_id(g_main_context_get_thread_default(),
+                                                          supervisor->backoff_timer));
+    supervisor->backoff_timer = 0;
+    g_autoptr(GPtrArray) all = sundog_request_queue_dup_all(supervisor->queue);
+    for (guint i = 0; i < all->len; i++) {
+        cancel_in_engine(supervisor, all->pdata[i]);
+        end_request(supervisor, all->pdata[i], SUNDOG_GENERATION_FAILED,
+                    sundog_api_error_new(SUNDOG_API_ERROR_CONFLICT, NULL, owned->text, NULL));
+    }
+    if (supervisor->process) {
+        set_state(supervisor, SUNDOG_ENGINE_STOPPING);
+        sundog_engine_process_stop(supervisor->process, true);
+    } else {
+        finish_unload(supervisor);
+    }
+}
+
+SundogEngineState
+sundog_supervisor_get_state(const SundogSupervisor *supervisor)
+{
+    return supervisor->state;
+}
+
+const char *
+sundog_supervisor_get_message(const SundogSupervisor *supervisor)
+{
+    return supervisor->message;
+}
+
+double
+sundog_supervisor_get_progress(const SundogSupervisor *supervisor, const char **phase)
+{
+    *phase = supervisor->phase ? supervisor->phase : "start";
+    return supervisor->progress;
+}
+
+SundogCoreText *
+sundog_supervisor_get_core(const SundogSupervisor *supervisor)
+{
+    return supervisor->next_core ? supervisor->next_core : supervisor->core;
+}
+
+const SundogReady *
+sundog_supervisor_get_ready(const SundogSupervisor *supervisor)
+{
+    return supervisor->state == SUNDOG_ENGINE_READY ? &supervisor->ready : NULL;
+}
+
+const SundogSupervisorCounters *
+sundog_supervisor_get_counters(const SundogSupervisor *supervisor)
+{
+    return &supervisor->counters;
+}
+
+const SundogStatistics *
+sundog_supervisor_get_statistics(SundogSupervisor *supervisor)
+{
+    int64_t now = g_get_monotonic_time();
+    if (supervisor->state == SUNDOG_ENGINE_READY &&
+        now - supervisor->statistics_asked_at >= STATISTICS_US) {
+        supervisor->statistics_asked_at = now;
+        send_to_engine(supervisor, SUNDOG_MESSAGE_STATISTICS_ASKED, g_variant_new("()"));
+    }
+    return &supervisor->statistics;
+}
+
+SundogRequestQueue *
+sundog_supervisor_get_queue(SundogSupervisor *supervisor)
+{
+    return supervisor->queue;
+}
+
+const char *
+sundog_engine_state_text(SundogEngineState state)
+{
+    static const char *const texts[] = {"none",       "starting", "loading", "ready",
+                                        "restarting", "failed",   "stopping"};
+    return texts[state];
+}
+
+static void
+set_text(JsonObject *object, const char *key, const char *text)
+{
+    if (text)
+        json_object_set_string_member(object, key, text);
+    else
+        json_object_set_null_member(object, key);
+}
+
+JsonObject *
+sundog_supervisor_describe(const SundogSupervisor *supervisor)
+{
+    SundogCoreText *core = sundog_supervisor_get_core(supervisor);
+    const SundogReady *ready = sundog_supervisor_get_ready(supervisor);
+    JsonObject *object = json_object_new();
+    json_object_set_string_member(object, "state", sundog_engine_state_text(supervisor->state));
+    set_text(object, "core", core ? core->name : NULL);
+    set_text(object, "phase", supervisor->phase);
+    json_object_set_double_member(object, "progress", supervisor->progress);
+    set_text(object, "message", supervisor->message);
+    json_object_set_int_member(object, "context_length",
+                               ready  ? ready->context_length
+                               : core ? core->context_length
+                                      : 0);
+    json_object_set_int_member(object, "memory_bytes", ready ? (gint64)ready->memory_bytes : 0);
+    json_object_set_int_member(object, "restarts", (gint64)supervisor->counters.n_restarts);
+    return object;
+}

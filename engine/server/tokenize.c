@@ -1,0 +1,70 @@
+/* POST /tokenize: {"content", "add_special", "with_pieces"} -> {"tokens"} */
+
+#include "engine/server/fields.h"
+#include "engine/server/json-text.h"
+#include "engine/server/routes.h"
+#include "engine/server/service.h"
+#include <string.h>
+
+/* A piece is text, or the list of its bytes where it is none. */
+static void
+append_piece(GString *json, const SundogCoreText *core, uint32_t token)
+{
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    sundog_tokenizer_append_bytes(core->tokenizer, token, true, bytes);
+    g_string_append_printf(json, "{\"id\":%u,\"piece\":", token);
+    if (g_utf8_validate((const char *)bytes->data, bytes->len, NULL)) {
+        sundog_json_text_append_n(json, (const char *)bytes->data, bytes->len);
+    } else {
+        g_string_append_c(json, '[');
+        for (guint i = 0; i < bytes->len; i++)
+            g_string_append_printf(json, "%s%u", i ? "," : "", bytes->data[i]);
+        g_string_append_c(json, ']');
+    }
+    g_string_append_c(json, '}');
+}
+
+static void
+reply(SundogExchange *exchange, const SundogCoreText *core, const GArray *tokens, bool with_pieces)
+{
+    g_autoptr(GString) json = g_string_new("{\"tokens\":[");
+    for (guint i = 0; i < tokens->len; i++) {
+        uint32_t token = g_array_index(tokens, uint32_t, i);
+        g_string_append(json, i ? "," : "");
+        if (with_pieces)
+            append_piece(json, core, token);
+        else
+            g_string_append_printf(json, "%u", token);
+    }
+    g_string_append(json, "]}");
+    sundog_exchange_reply_text(exchange, SOUP_STATUS_OK, "application/json", json->str, json->len);
+}
+
+void
+sundog_tokenize(SundogExchange *exchange)
+{
+    JsonObject *object = sundog_exchange_get_object(exchange);
+    SundogApiError *error = NULL;
+    const char *content = NULL, *model = NULL;
+    bool add_special = false, parse_special = true, with_pieces = false;
+    g_autoptr(SundogCoreText) core = NULL;
+    if (!object)
+        return;
+    if (sundog_field_get_text(object, "content", &content, &error) &&
+        sundog_field_get_text(object, "model", &model, &error) &&
+        sundog_field_get_boolean(object, "add_special", &add_special, &error) &&
+        sundog_field_get_boolean(object, "parse_special", &parse_special, &error) &&
+        sundog_field_get_boolean(object, "with_pieces", &with_pieces, &error) && !content)
+        sundog_api_error_set(&error, SUNDOG_API_ERROR_MISSING, "content", "content", NULL);
+    if (!error)
+        core = sundog_server_dup_core(sundog_exchange_get_server(exchange), model, &error);
+    if (error) {
+        sundog_exchange_fail(exchange, error);
+        return;
+    }
+    SundogTokenizeFlags flags =
+        (parse_special ? SUNDOG_TOKENIZE_SPECIAL : 0) | (add_special ? SUNDOG_TOKENIZE_ADD : 0);
+    g_autoptr(GArray) tokens = g_array_new(false, false, sizeof(uint32_t));
+    sundog_tokenizer_encode(core->tokenizer, content, strlen(content), flags, tokens);
+    reply(exchange, core, tokens, with_pieces);
+}

@@ -1,0 +1,56 @@
+#pragma once
+
+/*
+ * The real server in the test's process, on a thread of its own, with a tiny core in the library and a
+ * scripted engine. The tiny vocabulary has a token for each byte (token N is byte N), and control
+ * tokens from 256 on.
+ */
+
+#include "engine/server/server.h"
+#include "tests/server/client.h"
+
+#define TINY_IM_START 256
+#define TINY_IM_END 257
+#define TINY_END_OF_TEXT 258
+
+typedef struct {
+    GThread *thread;
+    GMainContext *context;
+    GMainLoop *loop;
+    SundogServer *server;
+    SundogServerOptions options;
+    GError *error; /* why it did not start */
+    uint16_t port;
+    bool is_stopped; /* by itself, as asked over HTTP */
+    GMutex mutex;
+    GCond started;
+} Harness;
+
+/* Takes the path of the scripted engine from the arguments. In main, before anything else. */
+void harness_init(int *argc, char ***argv);
+const char *harness_get_engine(void);
+/* Makes the core NAME in the library, with this script for the engine (NULL: none). */
+void harness_make_core(const char *name, const char *script);
+/* Writes the script of the core anew; it holds from the engine's next start on. */
+void harness_set_script(const char *name, const char *script);
+/* What the engine logged, as it is. Owned by the caller. */
+char *harness_dup_engine_log(const char *name);
+/* How often the text stands in it. */
+guint harness_count_in_log(const char *name, const char *text);
+/* Waits until it does so often; the test fails after ten seconds. */
+void harness_wait_for_log(const char *name, const char *text, guint times);
+
+/* The process of its last start. */
+int harness_get_engine_pid(const char *name);
+
+/* Starts a server; core NULL: none fixed. The error is kept. */
+Harness *harness_start(const char *core);
+Harness *harness_start_with(const SundogServerOptions *options);
+void harness_stop(Harness *harness);
+/* Waits until /health says 200; the test fails after ten seconds. */
+void harness_wait_ready(const Harness *harness);
+
+/* {"model": "tiny", "messages": [user: text], "stream": true, further members} */
+char *harness_dup_chat(const char *text, const char *members);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Harness, harness_stop)

@@ -1,0 +1,302 @@
+/* The engine dies, in every phase and way: streams go on where they were, a poison request is found and
+ * named, and what cannot be loaded is told (reports G4, G5, G16, and the issue's faults). */
+
+#include "tests/server/harness.h"
+
+#include <signal.h>
+#include <string.h>
+
+#define CHAT "/v1/chat/completions"
+
+static Harness *
+start(const char *script)
+{
+    harness_make_core("tiny", script);
+    return harness_start("tiny");
+}
+
+static Chat *
+chat(const Harness *harness, const char *members)
+{
+    g_autofree char *all = g_strdup_printf("\"stream\":true,%s", members);
+    g_autofree char *body = harness_dup_chat("Hi", all);
+    g_autoptr(Stream) stream = stream_open(harness->port, CHAT, body);
+    return chat_read(stream);
+}
+
+/* What the scripted engine makes up for a seed, undisturbed. */
+static char *
+dup_undisturbed(const char *members)
+{
+    g_autoptr(Harness) harness = start("{\"ready\":{\"n_vocabulary\":128}}");
+    harness_wait_ready(harness);
+    g_autoptr(Chat) answer = chat(harness, members);
+    g_assert_cmpstr(answer->finish_reason, ==, "length");
+    return g_strdup(answer->text->str);
+}
+
+static void
+assert_goes_on(const char *script, guint n_starts)
+{
+    const char *members = "\"seed\":7,\"max_tokens\":50";
+    g_autofree char *undisturbed = dup_undisturbed(members);
+    g_autoptr(Harness) harness = start(script);
+    g_autoptr(Chat) answer = chat(harness, members);
+    g_assert_null(answer->error);
+    g_assert_cmpstr(answer->text->str, ==, undisturbed);
+    g_assert_cmpstr(answer->finish_reason, ==, "length");
+    g_assert_true(answer->is_done);
+    g_assert_cmpuint(harness_count_in_log("tiny", "\"event\":\"start\""), ==, n_starts);
+    g_autoptr(Reply) state = client_get(harness->port, "/sundog/v1/state");
+    g_autofree char *restarts = g_strdup_printf("\"restarts\":%u", n_starts - 1);
+    g_assert_nonnull(strstr(state->body, restarts));
+}
+
+static void
+test_in_load(void)
+{
+    assert_goes_on("{\"ready\":{\"n_vocabulary\":128},\"starts\":["
+                   "{\"load\":{\"ms\":50,\"die\":\"kill\"}},{\"load\":{\"ms\":20}}]}",
+                   2);
+}
+
+static void
+test_in_prefill(void)
+{
+    assert_goes_on("{\"ready\":{\"n_vocabulary\":128},\"starts\":["
+                   "{\"requests\":[{\"prefill_ms\":20,\"die\":\"abort\",\"at\":0}]},"
+                   "{\"requests\":[{}]}]}",
+                   2);
+}
+
+static void
+test_in_decode(void)
+{
+    const char *const ways[] = {"kill", "abort", "exit", "garbage", "close"};
+    for (size_t i = 0; i < G_N_ELEMENTS(ways); i++) {
+        g_autofree char *script =
+            g_strdup_printf("{\"ready\":{\"n_vocabulary\":128},\"starts\":["
+                            "{\"requests\":[{\"token_ms\":1,\"die\":\"%s\",\"at\":17}]},"
+                            "{\"requests\":[{}]}]}",
+                            ways[i]);
+        g_test_message("%s", ways[i]);
+        assert_goes_on(script, 2);
+    }
+    /* What was produced went along: the second engine began with it. */
+    g_assert_cmpuint(harness_count_in_log("tiny", "\"produced\":[]"), ==, 1);
+}
+
+/* Twice, at different places. */
+static void
+test_twice(void)
+{
+    assert_goes_on("{\"ready\":{\"n_vocabulary\":128},\"starts\":["
+                   "{\"requests\":[{\"die\":\"kill\",\"at\":5}]},"
+                   "{\"requests\":[{\"die\":\"kill\",\"at\":31}]},{\"requests\":[{}]}]}",
+                   3);
+}
+
+static void
+test_killed_from_outside(void)
+{
+    const char *members = "\"seed\":7,\"max_tokens\":200";
+    g_autofree char *undisturbed = dup_undisturbed(members);
+    g_autoptr(Harness) harness =
+        start("{\"ready\":{\"n_vocabulary\":128},\"requests\":[{\"token_ms\":3}]}");
+    harness_wait_ready(harness);
+    g_autofree char *all = g_strdup_printf("\"stream\":true,%s", members);
+    g_autofree char *body = harness_dup_chat("Hi", all);
+    g_autoptr(Stream) stream = stream_open(harness->port, CHAT, body);
+    harness_wait_for_log("tiny", "\"event\":\"submit\"", 1);
+    g_usleep(100000);
+    kill(harness_get_engine_pid("tiny"), SIGKILL);
+    g_autoptr(Chat) answer = chat_read(stream);
+    g_assert_cmpstr(answer->text->str, ==, undisturbed);
+    g_assert_cmpuint(harness_count_in_log("tiny", "\"event\":\"start\""), ==, 2);
+}
+
+/* A plain answer too. */
+static void
+test_plain(void)
+{
+    g_autoptr(Harness) harness =
+        start("{\"ready\":{\"n_vocabulary\":259},\"starts\":["
+              "{\"requests\":[{\"tokens\":[72,101,108],\"die\":\"kill\",\"at\":2}]},"
+              "{\"requests\":[{\"tokens\":[72,101,108]}]}]}");
+    g_autofree char *body = harness_dup_chat("Hi", NULL);
+    g_autoptr(Reply) reply = client_post(harness->port, CHAT, body);
+    g_assert_cmpuint(reply->status, ==, 200);
+    g_assert_nonnull(strstr(reply->body, "\"content\":\"Hel\""));
+    g_assert_nonnull(strstr(reply->body, "\"completion_tokens\":3"));
+}
+
+/* A request that ends every engine is tried alone once more, then named; its companions are served. */
+typedef struct {
+    const Harness *harness;
+    const char *text;
+    Chat *answer;
+} Reader;
+
+static void *
+read_one(void *data)
+{
+    Reader *reader = data;
+    g_autofree char *body =
+        harness_dup_chat(reader->text, "\"stream\":true,\"seed\":3,\"max_tokens\":30");
+    g_autoptr(Stream) stream = stream_open(reader->harness->port, CHAT, body);
+    reader->answer = chat_read(stream);
+    return NULL;
+}
+
+static void
+test_poison(void)
+{
+    /* Token 90 is “Z”: only the poison has it. */
+    g_autoptr(Harness) harness =
+        start("{\"ready\":{\"n_vocabulary\":128},\"requests\":["
+              "{\"prompt_has\":90,\"die\":\"kill\",\"at\":2,\"token_ms\":5},{\"token_ms\":5}]}");
+    harness_wait_ready(harness);
+    Reader readers[4] = {
+        {harness, "a", NULL}, {harness, "Z", NULL}, {harness, "b", NULL}, {harness, "c", NULL}};
+    GThread *threads[4];
+    for (int i = 0; i < 4; i++)
+        threads[i] = g_thread_new("reader", read_one, &readers[i]);
+    for (int i = 0; i < 4; i++)
+        g_thread_join(threads[i]);
+    for (int i = 0; i < 4; i++) {
+        Chat *answer = readers[i].answer;
+        if (i == 1) {
+            g_assert_nonnull(answer->error);
+            g_test_message("%s", answer->error);
+            g_assert_nonnull(strstr(answer->error, "\"code\":\"engine_died\""));
+            g_assert_nonnull(strstr(answer->error, "chatcmpl-"));
+        } else {
+            g_assert_null(answer->error);
+            g_assert_cmpstr(answer->finish_reason, ==, "length");
+            g_assert_cmpuint(g_utf8_strlen(answer->text->str, -1), ==, 30);
+        }
+        chat_free(answer);
+    }
+    harness_wait_ready(harness);
+    g_assert_cmpuint(harness_count_in_log("tiny", "\"event\":\"start\""), ==, 4);
+}
+
+static void
+assert_load_fails(const char *script, const char *words, guint n_starts)
+{
+    g_autoptr(Harness) harness = start(script);
+    g_autofree char *body = harness_dup_chat("Hi", NULL);
+    g_autoptr(Reply) reply = client_post(harness->port, CHAT, body);
+    g_test_message("%s", reply->body);
+    g_assert_cmpuint(reply->status, ==, 503);
+    g_assert_nonnull(strstr(reply->body, "\"code\":\"engine_failed\""));
+    g_assert_nonnull(strstr(reply->body, words));
+    g_autoptr(Reply) health = client_get(harness->port, "/health");
+    g_assert_nonnull(strstr(health->body, "\"failed\""));
+    g_assert_nonnull(strstr(health->body, words));
+    /* The next request is told at once, without another load. */
+    g_autoptr(Reply) again = client_post(harness->port, CHAT, body);
+    g_assert_cmpuint(again->status, ==, 503);
+    g_assert_cmpuint(harness_count_in_log("tiny", "\"event\":\"start\""), ==, n_starts);
+    /* Asked for by name, it is tried anew. */
+    harness_set_script("tiny",
+                       "{\"ready\":{\"n_vocabulary\":259},\"requests\":[{\"tokens\":[72]}]}");
+    g_autoptr(Reply) load = client_post(harness->port, "/sundog/v1/load", "{\"core\":\"tiny\"}");
+    g_assert_cmpuint(load->status, ==, 202);
+    harness_wait_ready(harness);
+    g_autoptr(Reply) served = client_post(harness->port, CHAT, body);
+    g_assert_cmpuint(served->status, ==, 200);
+}
+
+static void
+test_load_fails(void)
+{
+    assert_load_fails("{\"load\":{\"fault\":\"no room for 9 GB\"}}", "no room for 9 GB", 1);
+    assert_load_fails("{\"load\":{\"die\":\"exit\",\"status\":3,\"last_words\":\"odd words\"}}",
+                      "odd words", 3); /* G16 */
+}
+
+static void
+test_missing_engine(void)
+{
+    harness_make_core("tiny", NULL);
+    g_autoptr(Harness) harness = harness_start_with(&(SundogServerOptions){
+        .core = "tiny", .port = 0, .key = "", .engine = "/nonexistent/engine"});
+    g_assert_no_error(harness->error);
+    g_autofree char *body = harness_dup_chat("Hi", NULL);
+    g_autoptr(Reply) reply = client_post(harness->port, CHAT, body);
+    g_assert_cmpuint(reply->status, ==, 503);
+    g_assert_nonnull(strstr(reply->body, "/nonexistent/engine"));
+}
+
+/* G4: one that ignores every wish is killed, in bounded time, and the answer is no less right. */
+static void
+test_stubborn(void)
+{
+    g_autoptr(Harness) harness = start("{\"ignore_shutdown\":true,\"ready\":{\"n_vocabulary\":259},"
+                                       "\"requests\":[{\"tokens\":[72]}]}");
+    harness_wait_ready(harness);
+    int pid = harness_get_engine_pid("tiny");
+    int64_t begin = g_get_monotonic_time();
+    g_autoptr(Reply) reply = client_post(harness->port, "/sundog/v1/unload", "{}");
+    g_assert_cmpuint(reply->status, ==, 200);
+    g_assert_cmpint(g_get_monotonic_time() - begin, <, 8 * G_USEC_PER_SEC);
+    g_assert_cmpint(kill(pid, 0), !=, 0);
+    g_autoptr(Reply) health = client_get(harness->port, "/health");
+    g_assert_nonnull(strstr(health->body, "no core"));
+    g_autofree char *body = harness_dup_chat("Hi", NULL);
+    g_autoptr(Reply) served = client_post(harness->port, CHAT, body);
+    g_assert_cmpuint(served->status, ==, 200);
+}
+
+/* Unloading while requests run: they are told, and nothing hangs. */
+static void
+test_unload_in_decode(void)
+{
+    g_autoptr(Harness) harness =
+        start("{\"ready\":{\"n_vocabulary\":128},\"requests\":[{\"token_ms\":5}]}");
+    harness_wait_ready(harness);
+    g_autofree char *body = harness_dup_chat("Hi", "\"stream\":true,\"max_tokens\":1000");
+    g_autoptr(Stream) stream = stream_open(harness->port, CHAT, body);
+    harness_wait_for_log("tiny", "\"event\":\"submit\"", 1);
+    g_autoptr(Reply) reply = client_post(harness->port, "/sundog/v1/unload", "{}");
+    g_assert_cmpuint(reply->status, ==, 200);
+    g_autoptr(Chat) answer = chat_read(stream);
+    g_assert_nonnull(strstr(answer->error, "unloaded"));
+}
+
+static void
+test_loading_is_shown(void)
+{
+    g_autoptr(Harness) harness =
+        start("{\"load\":{\"ms\":800,\"steps\":8},\"ready\":{\"n_vocabulary\":259},"
+              "\"requests\":[{\"tokens\":[72]}]}");
+    g_usleep(400000);
+    g_autoptr(Reply) health = client_get(harness->port, "/health");
+    g_assert_cmpuint(health->status, ==, 503);
+    g_test_message("%s", health->body);
+    g_assert_nonnull(strstr(health->body, "\"loading\""));
+    g_assert_nonnull(strstr(health->body, "\"progress\":0."));
+    g_autoptr(Chat) answer = chat(harness, "\"sundog\":{\"progress\":true}");
+    g_assert_cmpuint(answer->n_comments, >=, 2);
+    g_assert_cmpstr(answer->text->str, ==, "H");
+}
+
+int
+main(int argc, char **argv)
+{
+    harness_init(&argc, &argv);
+    g_test_add_func("/engine-deaths/in-load", test_in_load);
+    g_test_add_func("/engine-deaths/in-prefill", test_in_prefill);
+    g_test_add_func("/engine-deaths/in-decode", test_in_decode);
+    g_test_add_func("/engine-deaths/twice", test_twice);
+    g_test_add_func("/engine-deaths/killed-from-outside", test_killed_from_outside);
+    g_test_add_func("/engine-deaths/plain", test_plain);
+    g_test_add_func("/engine-deaths/poison", test_poison);
+    g_test_add_func("/engine-deaths/load-fails", test_load_fails);
+    g_test_add_func("/engine-deaths/missing-engine", test_missing_engine);
+    g_test_add_func("/engine-deaths/stubborn", test_stubborn);
+    g_test_add_func("/engine-deaths/unload-in-decode", test_unload_in_decode);
+    g_test_add_func("/engine-deaths/loading-is-shown", test_loading_is_shown);
+    return g_test_run();
+}
