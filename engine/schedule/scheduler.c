@@ -1,24 +1,17 @@
 /* The token engine: who runs in a step, and what comes of it. */
 
 #include "engine/schedule/scheduler.h"
+#include "engine/schedule/outbox.h"
 #include "engine/schedule/step-batch.h"
 #include "engine/schedule/step-budget.h"
 #include <string.h>
 
 #define DEFAULT_MAX_QUEUED 16384
 
-/* A row of TOKENS as it stands in the payload. */
-typedef struct {
-    uint64_t id;
-    uint32_t index;
-    uint32_t token;
-} TokenRow;
-G_STATIC_ASSERT(sizeof(TokenRow) == 16);
-
 struct SundogScheduler {
     SundogSchedulerOptions options;
     const SundogStepRunner *runner;
-    GByteArray *outbox;
+    SundogOutbox *outbox;
     SundogCache *cache;
     SundogStepBatch *batch;
     SundogStepBudget budget;
@@ -28,55 +21,17 @@ struct SundogScheduler {
     uint32_t n_running;
     uint64_t n_arrived;
     uint32_t context_length;
-    TokenRow *token_rows; /* [max.n_sequences] of this step */
     SundogStatistics statistics;
 };
-
-/* Saying something */
-
-static void
-send_fault(SundogScheduler *scheduler, uint64_t id, SundogFaultCode code, const char *text)
-{
-    sundog_frame_append(scheduler->outbox, SUNDOG_MESSAGE_FAULT,
-                        sundog_fault_pack(&(SundogFault){.id = id, .code = code, .text = text}));
-}
 
 static void
 send_finish(SundogScheduler *scheduler, const SundogRequest *request, SundogFinishReason reason)
 {
     SundogFinish finish = sundog_request_get_finish(request, reason, scheduler->statistics.n_steps,
                                                     g_get_monotonic_time());
-    sundog_frame_append(scheduler->outbox, SUNDOG_MESSAGE_FINISH, sundog_finish_pack(&finish));
+    sundog_outbox_finish(scheduler->outbox, &finish);
     *(reason == SUNDOG_FINISH_CANCELLED ? &scheduler->statistics.n_cancelled
                                         : &scheduler->statistics.n_finished) += 1;
-}
-
-static void
-send_admitted(SundogScheduler *scheduler, const SundogRequest *request)
-{
-    sundog_frame_append(scheduler->outbox, SUNDOG_MESSAGE_ADMITTED,
-                        g_variant_new("(t)", request->id));
-}
-
-static void
-send_prefill(SundogScheduler *scheduler, const SundogRequest *request)
-{
-    uint32_t n_done = MIN(request->state.n_valid, request->n_prompt);
-    sundog_frame_append(
-        scheduler->outbox, SUNDOG_MESSAGE_PREFILL,
-        g_variant_new("(tuuu)", request->id, n_done, request->n_prompt, request->n_cached));
-}
-
-static void
-send_tokens(SundogScheduler *scheduler, uint32_t n_rows)
-{
-    if (n_rows == 0) {
-        return;
-    }
-    GVariant *rows = g_variant_new_fixed_array(G_VARIANT_TYPE("(tuu)"), scheduler->token_rows,
-                                               n_rows, sizeof *scheduler->token_rows);
-    sundog_frame_append(scheduler->outbox, SUNDOG_MESSAGE_TOKENS,
-                        g_variant_new("(t@a(tuu))", scheduler->statistics.n_steps, rows));
 }
 
 /* Queue and running set */
@@ -196,7 +151,7 @@ pack_request(SundogScheduler *scheduler, SundogRequest *request, uint32_t n_rows
     if (!request->admitted) {
         request->admitted = true;
         request->started_us = g_get_monotonic_time();
-        send_admitted(scheduler, request);
+        sundog_outbox_admitted(scheduler->outbox, request);
     }
 }
 
@@ -243,20 +198,19 @@ fail_step(SundogScheduler *scheduler, const char *text)
 {
     for (uint32_t i = 0; i < scheduler->batch->size.n_sequences; i++) {
         SundogRequest *request = scheduler->batch->requests[i];
-        send_fault(scheduler, request->id, SUNDOG_FAULT_INTERNAL, text);
+        sundog_outbox_fault(scheduler->outbox, request->id, SUNDOG_FAULT_INTERNAL, text);
         end_request(scheduler, request, SUNDOG_CLOSE_DISCARD);
     }
 }
 
 static void
-append_token(SundogScheduler *scheduler, SundogRequest *request, uint32_t token, uint32_t *n_rows)
+append_token(SundogScheduler *scheduler, SundogRequest *request, uint32_t token)
 {
     int64_t now_us = g_get_monotonic_time();
     request->first_us = request->first_us ? request->first_us : now_us;
     request->last_us = now_us;
     request->sampled = true;
-    scheduler->token_rows[(*n_rows)++] =
-        (TokenRow){request->id, request->n_tokens - request->n_prompt, token};
+    sundog_outbox_token(scheduler->outbox, request, token);
     request->tokens[request->n_tokens++] = token;
     scheduler->statistics.n_produced_tokens++;
 }
@@ -265,7 +219,7 @@ append_token(SundogScheduler *scheduler, SundogRequest *request, uint32_t token,
 typedef enum { ROW_GOES_ON, ROW_STOPS, ROW_IS_FULL, ROW_IS_NOT_FINITE } RowEnd;
 
 static RowEnd
-take_token(SundogScheduler *scheduler, SundogRequest *request, uint32_t *n_rows)
+take_token(SundogScheduler *scheduler, SundogRequest *request)
 {
     if (request->logit_row == UINT32_MAX) {
         return ROW_GOES_ON;
@@ -277,7 +231,7 @@ take_token(SundogScheduler *scheduler, SundogRequest *request, uint32_t *n_rows)
     if (sundog_request_is_end(request, (uint32_t)token)) {
         return ROW_STOPS;
     }
-    append_token(scheduler, request, (uint32_t)token, n_rows);
+    append_token(scheduler, request, (uint32_t)token);
     return request->n_tokens == request->n_limit ? ROW_IS_FULL : ROW_GOES_ON;
 }
 
@@ -296,8 +250,8 @@ end_row(SundogScheduler *scheduler, SundogRequest *request, RowEnd end)
         end_request(scheduler, request, SUNDOG_CLOSE_KEEP);
         break;
     case ROW_IS_NOT_FINITE:
-        send_fault(scheduler, request->id, SUNDOG_FAULT_NOT_FINITE,
-                   "the model's output for this request is not a number");
+        sundog_outbox_fault(scheduler->outbox, request->id, SUNDOG_FAULT_NOT_FINITE,
+                            "the model's output for this request is not a number");
         end_request(scheduler, request, SUNDOG_CLOSE_DISCARD);
         break;
     }
@@ -310,7 +264,7 @@ advance_request(SundogScheduler *scheduler, SundogRequest *request)
     sundog_cache_advance(scheduler->cache, &request->state, request->tokens,
                          request->state.n_valid + request->n_rows);
     if (!request->sampled) {
-        send_prefill(scheduler, request);
+        sundog_outbox_prefill(scheduler->outbox, request);
     }
 }
 
@@ -319,12 +273,11 @@ take_results(SundogScheduler *scheduler)
 {
     uint32_t n_sequences = scheduler->batch->size.n_sequences;
     g_autofree RowEnd *ends = g_new(RowEnd, n_sequences);
-    uint32_t n_rows = 0;
     for (uint32_t i = 0; i < n_sequences; i++) {
         advance_request(scheduler, scheduler->batch->requests[i]);
-        ends[i] = take_token(scheduler, scheduler->batch->requests[i], &n_rows);
+        ends[i] = take_token(scheduler, scheduler->batch->requests[i]);
     }
-    send_tokens(scheduler, n_rows);
+    sundog_outbox_end_step(scheduler->outbox, scheduler->statistics.n_steps);
     for (uint32_t i = 0; i < n_sequences; i++) {
         end_row(scheduler, scheduler->batch->requests[i], ends[i]);
     }
@@ -343,7 +296,7 @@ sundog_scheduler_new(const SundogSchedulerOptions *options, const SundogStepRunn
         scheduler->options.max_queued = DEFAULT_MAX_QUEUED;
     }
     scheduler->runner = runner;
-    scheduler->outbox = outbox;
+    scheduler->outbox = sundog_outbox_new(outbox, runner->max.n_sequences);
     scheduler->cache =
         sundog_cache_new(&(SundogCacheOptions){.n_pages = runner->pool_pages,
                                                .page_tokens = runner->page_tokens,
@@ -357,7 +310,6 @@ sundog_scheduler_new(const SundogSchedulerOptions *options, const SundogStepRunn
                                                 (GDestroyNotify)sundog_request_free);
     g_queue_init(&scheduler->waiting);
     scheduler->running = g_new0(SundogRequest *, runner->max.n_sequences);
-    scheduler->token_rows = g_new0(TokenRow, runner->max.n_sequences);
     /* One sequence alone must always fit: this is what ends every wait for pages. */
     uint64_t n_pages = MIN((uint64_t)sundog_cache_get_n_pages(scheduler->cache),
                            (uint64_t)runner->max.sequence_pages);
@@ -373,7 +325,7 @@ sundog_scheduler_free(SundogScheduler *scheduler)
         g_queue_clear(&scheduler->waiting);
         g_hash_table_unref(scheduler->requests);
         g_free(scheduler->running);
-        g_free(scheduler->token_rows);
+        sundog_outbox_free(scheduler->outbox);
         sundog_step_batch_free(scheduler->batch);
         sundog_cache_free(scheduler->cache);
         g_free(scheduler);
@@ -435,7 +387,7 @@ sundog_scheduler_submit(SundogScheduler *scheduler, const SundogSubmit *submit, 
     }
     g_autofree char *text = find_fault(scheduler, submit, &code);
     if (text) {
-        send_fault(scheduler, submit->id, code, text);
+        sundog_outbox_fault(scheduler->outbox, submit->id, code, text);
         return;
     }
     uint64_t n_limit =
@@ -447,7 +399,7 @@ sundog_scheduler_submit(SundogScheduler *scheduler, const SundogSubmit *submit, 
                                .n_prompt = submit->n_prompt,
                                .n_produced = submit->n_produced,
                                .step = scheduler->statistics.n_steps};
-        sundog_frame_append(scheduler->outbox, SUNDOG_MESSAGE_FINISH, sundog_finish_pack(&finish));
+        sundog_outbox_finish(scheduler->outbox, &finish);
         return;
     }
     SundogRequest *request =
