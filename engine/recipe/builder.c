@@ -107,19 +107,22 @@ add_inputs(SundogBuilder *builder)
     builder->logit_rows = add_input(builder, "logit_rows", SUNDOG_VARIABLE_LOGIT_ROWS);
 }
 
-static void
-add_rope(SundogBuilder *builder)
+static bool
+add_rope(SundogBuilder *builder, GError **error)
 {
     uint32_t n = builder->dimensions->rope_dims / 2;
+    const SundogTensor *factors =
+        sundog_model_get_tensor(builder->model, SUNDOG_TENSOR_ROPE_FACTORS, 0);
+    float *frequencies = sundog_rope_dup_inverse_frequencies(builder->dimensions, factors, error);
+    if (frequencies == NULL)
+        return false;
     SundogRecipeConstant *constant = g_new0(SundogRecipeConstant, 1);
-    constant->name = g_strdup(INVERSE_FREQUENCIES);
-    constant->values = sundog_rope_dup_inverse_frequencies(
-        builder->dimensions,
-        sundog_model_get_tensor(builder->model, SUNDOG_TENSOR_ROPE_FACTORS, 0));
-    constant->n_values = n;
+    *constant = (SundogRecipeConstant){
+        .name = g_strdup(INVERSE_FREQUENCIES), .values = frequencies, .n_values = n};
     g_ptr_array_add(builder->constants, constant);
     builder->inverse_frequencies = add_weight(builder, INVERSE_FREQUENCIES, 1, n);
     builder->rope_magnitude = sundog_rope_get_magnitude(builder->dimensions);
+    return true;
 }
 
 /* Which rows belong together is the same for all layers: planned once, at the head of the step. */
@@ -170,9 +173,9 @@ free_constant(gpointer data)
     g_free(constant);
 }
 
-void
+bool
 sundog_builder_init(SundogBuilder *builder, const SundogModel *model,
-                    const SundogRecipeOptions *options)
+                    const SundogRecipeOptions *options, GError **error)
 {
     *builder = (SundogBuilder){
         .model = model,
@@ -186,9 +189,11 @@ sundog_builder_init(SundogBuilder *builder, const SundogModel *model,
                            &(SundogProgramUse){.starts_empty = true, .commits_state = true});
     builder->n_rows = sundog_builder_variable(builder, SUNDOG_VARIABLE_TOKENS);
     add_inputs(builder);
-    add_rope(builder);
+    if (!add_rope(builder, error))
+        return false;
     add_attention_plan(builder);
     add_workspace(builder);
+    return true;
 }
 
 void

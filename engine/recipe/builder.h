@@ -30,9 +30,10 @@ typedef struct {
     double rope_magnitude;
 } SundogBuilder;
 
-/* Adds the step's inputs, rotary frequencies, the plan of attention and the workspace. */
-void sundog_builder_init(SundogBuilder *builder, const SundogModel *model,
-                         const SundogRecipeOptions *options);
+/* Adds the step's inputs, rotary frequencies, the plan of attention and the workspace. To be stolen from
+ * also on failure. */
+bool sundog_builder_init(SundogBuilder *builder, const SundogModel *model,
+                         const SundogRecipeOptions *options, GError **error);
 void sundog_builder_steal(SundogBuilder *builder, SundogRecipeForward *forward);
 
 SundogExpression sundog_builder_constant(SundogBuilder *builder, int64_t value);

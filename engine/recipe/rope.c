@@ -2,6 +2,8 @@
 
 #include "engine/recipe/rope.h"
 
+#include "engine/format/error.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -58,24 +60,37 @@ read_float(const SundogTensor *tensor, uint32_t index)
     return value;
 }
 
+static double
+compute_frequency(const SundogModelDimensions *dimensions, const SundogTensor *factors, uint32_t i)
+{
+    double frequency = pow(dimensions->rope_base, -2.0 * i / dimensions->rope_dims);
+    double scaled = frequency / dimensions->rope_scaling_factor;
+    if (factors != NULL)
+        return frequency / read_float(factors, i);
+    if (dimensions->rope_scaling == SUNDOG_ROPE_SCALING_LINEAR)
+        return scaled;
+    if (dimensions->rope_scaling == SUNDOG_ROPE_SCALING_YARN)
+        return frequency + (scaled - frequency) * yarn_ramp(dimensions, i);
+    return frequency;
+}
+
 float *
 sundog_rope_dup_inverse_frequencies(const SundogModelDimensions *dimensions,
-                                    const SundogTensor *factors)
+                                    const SundogTensor *factors, GError **error)
 {
     uint32_t n = dimensions->rope_dims / 2;
-    float *frequencies = g_new(float, n);
+    g_autofree float *frequencies = g_new(float, n);
     for (uint32_t i = 0; i < n; i++) {
-        double frequency = pow(dimensions->rope_base, -2.0 * i / dimensions->rope_dims);
-        double scaled = frequency / dimensions->rope_scaling_factor;
-        if (factors != NULL)
-            frequency /= read_float(factors, i);
-        else if (dimensions->rope_scaling == SUNDOG_ROPE_SCALING_LINEAR)
-            frequency = scaled;
-        else if (dimensions->rope_scaling == SUNDOG_ROPE_SCALING_YARN)
-            frequency += (scaled - frequency) * yarn_ramp(dimensions, i);
-        frequencies[i] = (float)frequency;
+        frequencies[i] = (float)compute_frequency(dimensions, factors, i);
+        if (isfinite(frequencies[i]) && frequencies[i] > 0)
+            continue;
+        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+                    "the file's rotary settings give pair %u the frequency %g, expected a number "
+                    "above 0",
+                    i, frequencies[i]);
+        return NULL;
     }
-    return frequencies;
+    return g_steal_pointer(&frequencies);
 }
 
 double

@@ -27,7 +27,7 @@ static void
 test_plain_rope(void)
 {
     SundogModelDimensions dimensions = rope_dimensions(SUNDOG_ROPE_SCALING_NONE, 1);
-    g_autofree float *frequencies = sundog_rope_dup_inverse_frequencies(&dimensions, NULL);
+    g_autofree float *frequencies = sundog_rope_dup_inverse_frequencies(&dimensions, NULL, NULL);
     for (int i = 0; i < 32; i++)
         g_assert_cmpfloat(frequencies[i], ==, (float)plain_frequency(i));
     g_assert_cmpfloat(sundog_rope_get_magnitude(&dimensions), ==, 1);
@@ -37,7 +37,7 @@ static void
 test_linear_rope(void)
 {
     SundogModelDimensions dimensions = rope_dimensions(SUNDOG_ROPE_SCALING_LINEAR, 4);
-    g_autofree float *frequencies = sundog_rope_dup_inverse_frequencies(&dimensions, NULL);
+    g_autofree float *frequencies = sundog_rope_dup_inverse_frequencies(&dimensions, NULL, NULL);
     for (int i = 0; i < 32; i++)
         g_assert_cmpfloat(frequencies[i], ==, (float)(plain_frequency(i) / 4));
 }
@@ -59,7 +59,7 @@ test_factors(void)
     };
     for (size_t t = 0; t < G_N_ELEMENTS(tensors); t++) {
         g_autofree float *frequencies =
-            sundog_rope_dup_inverse_frequencies(&dimensions, &tensors[t]);
+            sundog_rope_dup_inverse_frequencies(&dimensions, &tensors[t], NULL);
         for (int i = 0; i < 32; i++)
             g_assert_cmpfloat(frequencies[i], ==, (float)(plain_frequency(i) / values[i]));
     }
@@ -70,7 +70,7 @@ static void
 test_yarn(void)
 {
     SundogModelDimensions dimensions = rope_dimensions(SUNDOG_ROPE_SCALING_YARN, 8);
-    g_autofree float *frequencies = sundog_rope_dup_inverse_frequencies(&dimensions, NULL);
+    g_autofree float *frequencies = sundog_rope_dup_inverse_frequencies(&dimensions, NULL, NULL);
     g_assert_cmpfloat(frequencies[0], ==, (float)plain_frequency(0));
     g_assert_cmpfloat_with_epsilon(frequencies[31], plain_frequency(31) / 8, 1e-9);
     for (int i = 0; i < 32; i++) {
@@ -80,6 +80,31 @@ test_yarn(void)
         g_assert_true(i == 0 || share <= frequencies[i - 1] / plain_frequency(i - 1) + 1e-6);
     }
     g_assert_cmpfloat_with_epsilon(sundog_rope_get_magnitude(&dimensions), 0.1 * log(8) + 1, 1e-12);
+}
+
+/* Frequencies that a damaged or hostile file could ask for. */
+static void
+test_hostile_rope(void)
+{
+    static const float factors[] = {0, -1, NAN, INFINITY};
+    for (size_t i = 0; i < G_N_ELEMENTS(factors); i++) {
+        float values[32];
+        g_autoptr(GError) error = NULL;
+        SundogModelDimensions dimensions = rope_dimensions(SUNDOG_ROPE_SCALING_LLAMA3, 1);
+        const SundogTensor tensor = {.type = SUNDOG_GGUF_F32, .data = (const uint8_t *)values};
+        for (int v = 0; v < 32; v++)
+            values[v] = v == 17 ? factors[i] : 1;
+        g_assert_null(sundog_rope_dup_inverse_frequencies(&dimensions, &tensor, &error));
+        g_assert_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID);
+        g_assert_nonnull(strstr(error->message, "pair 17"));
+    }
+    g_autoptr(GError) error = NULL;
+    SundogModelDimensions flat = rope_dimensions(SUNDOG_ROPE_SCALING_YARN, 4);
+    flat.rope_base = 1; /* every pair turns alike, all of them fast */
+    g_autofree float *frequencies = sundog_rope_dup_inverse_frequencies(&flat, NULL, &error);
+    g_assert_no_error(error);
+    for (int i = 0; i < 32; i++)
+        g_assert_cmpfloat(frequencies[i], ==, 1);
 }
 
 static void
@@ -178,6 +203,7 @@ main(int argc, char **argv)
     g_test_add_func("/recipe/linear-rope", test_linear_rope);
     g_test_add_func("/recipe/factors", test_factors);
     g_test_add_func("/recipe/yarn", test_yarn);
+    g_test_add_func("/recipe/hostile-rope", test_hostile_rope);
     g_test_add_func("/recipe/unknown", test_unknown);
     g_test_add_func("/recipe/sample", test_sample);
     g_test_add_func("/recipe/forward", test_forward);
