@@ -18,11 +18,13 @@ enum {
 
 /* X(name), in alphabetical order: `sundog NAME` is sundog_command_NAME in NAME.c. */
 #define SUNDOG_COMMANDS(X) \
+    X(bench)               \
     X(help)                \
     X(list)                \
     X(prepare)             \
     X(pull)                \
     X(rm)                  \
+    X(run)                 \
     X(show)                \
     X(status)              \
     X(stop)                \

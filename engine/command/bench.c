@@ -1,0 +1,226 @@
+/* sundog bench CORE: how fast a core reads and writes on this machine. */
+
+#include "engine/command/benchmark-log.h"
+#include "engine/command/command.h"
+#include "engine/command/engine-session.h"
+#include "engine/command/interrupt.h"
+#include "engine/command/library-words.h"
+#include "engine/command/terminal.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NO_REUSE 1u /* SundogSubmit's flag */
+
+static gint n_threads = 0;
+static gint n_prefill = 512;
+static gint n_decode = 128;
+static gint n_repeat = 5;
+static gboolean record = FALSE;
+static gboolean report = FALSE;
+static char *log_file = NULL;
+
+static const GOptionEntry options[] = {
+    {"threads", 0, 0, G_OPTION_ARG_INT, &n_threads, "processor threads; 0: as configured", "N"},
+    {"prefill", 0, 0, G_OPTION_ARG_INT, &n_prefill, "tokens of the prompt that is read (512)", "N"},
+    {"decode", 0, 0, G_OPTION_ARG_INT, &n_decode, "tokens that are written (128)", "N"},
+    {"repeat", 0, 0, G_OPTION_ARG_INT, &n_repeat, "times each is measured (5)", "N"},
+    {"record", 0, 0, G_OPTION_ARG_NONE, &record, "append the result to the log", NULL},
+    {"report", 0, 0, G_OPTION_ARG_NONE, &report, "name what the log shows to have become slower",
+     NULL},
+    {"log", 0, 0, G_OPTION_ARG_FILENAME, &log_file, "the log (" SUNDOG_BENCHMARK_LOG ")", "FILE"},
+    {NULL},
+};
+
+static int
+compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static SundogBenchmarkRate
+summarize(double *rates, int n)
+{
+    qsort(rates, (size_t)n, sizeof *rates, compare_doubles);
+    return (SundogBenchmarkRate){rates[n / 2], rates[0], rates[n - 1]};
+}
+
+static bool
+on_token(uint32_t token, void *data)
+{
+    return true;
+}
+
+/* One request of random tokens, greedy and without an end; its times are the engine's own. */
+static bool
+ask(SundogEngineSession *session, int n_prompt, int n_produced, GRand *random, SundogFinish *finish,
+    GError **error)
+{
+    uint32_t n_vocabulary = sundog_engine_session_get_ready(session)->n_vocabulary;
+    g_autofree uint32_t *prompt = g_new(uint32_t, n_prompt);
+    for (int i = 0; i < n_prompt; i++)
+        prompt[i] = (uint32_t)g_rand_int_range(random, 0, (gint32)n_vocabulary);
+    SundogSubmit submit = {.prompt = prompt,
+                           .n_prompt = (uint32_t)n_prompt,
+                           .max_tokens = (uint32_t)n_produced,
+                           .top_p = 1,
+                           .repetition_penalty = 1,
+                           .flags = NO_REUSE};
+    return sundog_engine_session_ask(session, &submit, on_token, NULL, finish, error);
+}
+
+/* Rates of n_repeat runs after one that warms up. A prompt of n tokens gives one token more; a token's
+ * successor costs one decoding step. */
+static bool
+measure(SundogEngineSession *session, bool prefill, SundogBenchmarkRate *rate, GError **error)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(7);
+    g_autofree double *rates = g_new(double, n_repeat);
+    for (int i = -1; i < n_repeat; i++) {
+        SundogFinish finish;
+        if (!ask(session, prefill ? n_prefill : 1, prefill ? 1 : n_decode + 1, random, &finish,
+                 error))
+            return false;
+        if (i >= 0)
+            rates[i] = prefill ? n_prefill * 1e6 / (double)MAX(finish.prefill_us, 1)
+                               : n_decode * 1e6 / (double)MAX(finish.decode_us, 1);
+    }
+    *rate = summarize(rates, n_repeat);
+    return true;
+}
+
+static char *
+dup_processor(void)
+{
+    g_autofree char *text = NULL;
+    g_file_get_contents("/proc/cpuinfo", &text, NULL, NULL);
+    const char *line = text != NULL ? strstr(text, "model name") : NULL;
+    const char *colon = line != NULL ? strchr(line, ':') : NULL;
+    if (colon == NULL)
+        return g_strdup("processor");
+    char *name = g_strndup(colon + 1, strcspn(colon + 1, "\n\t"));
+    return g_strstrip(name);
+}
+
+static SundogBenchmarkRow *
+measure_core(const char *word, GError **error)
+{
+    g_autoptr(SundogLibrary) library = sundog_library_open(error);
+    g_autoptr(SundogLibraryEntry) core =
+        library != NULL ? sundog_words_find_core(library, word, error) : NULL;
+    if (core == NULL)
+        return NULL;
+    SundogEngineSessionOptions session_options = {
+        .n_threads = n_threads, .cancellable = sundog_interrupt_get_cancellable()};
+    g_autoptr(SundogEngineSession) session =
+        sundog_engine_session_open(library, core, &session_options, error);
+    SundogBenchmarkRate prefill;
+    SundogBenchmarkRate decode;
+    if (session == NULL || !measure(session, true, &prefill, error) ||
+        !measure(session, false, &decode, error))
+        return NULL;
+    const SundogReady *ready = sundog_engine_session_get_ready(session);
+    g_autofree char *processor = dup_processor();
+    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
+    SundogBenchmarkRow *row = g_new0(SundogBenchmarkRow, 1);
+    *row = (SundogBenchmarkRow){
+        .time = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ"),
+        .machine = g_strdup_printf("%s (%s)", processor, ready->device),
+        .version = g_strdup(SUNDOG_VERSION),
+        .core = g_strdup(core->name),
+        .n_threads = ready->n_threads,
+        .n_prefill = (unsigned)n_prefill,
+        .n_decode = (unsigned)n_decode,
+        .n_repeat = (unsigned)n_repeat,
+        .prefill = prefill,
+        .decode = decode,
+    };
+    return row;
+}
+
+static void
+print_row(const SundogBenchmarkRow *row)
+{
+    if (sundog_command_json) {
+        JsonObject *object = json_object_new();
+        json_object_set_string_member(object, "core", row->core);
+        json_object_set_string_member(object, "machine", row->machine);
+        json_object_set_int_member(object, "threads", row->n_threads);
+        json_object_set_int_member(object, "prefill_tokens", row->n_prefill);
+        json_object_set_int_member(object, "decode_tokens", row->n_decode);
+        json_object_set_double_member(object, "prefill_tokens_per_second", row->prefill.median);
+        json_object_set_double_member(object, "decode_tokens_per_second", row->decode.median);
+        sundog_terminal_print_json(object);
+        return;
+    }
+    printf("%s on %s\n", row->core, row->machine);
+    printf("  prefill %5u  %10.1f tokens/s  (%.1f to %.1f)\n", row->n_prefill, row->prefill.median,
+           row->prefill.lowest, row->prefill.highest);
+    printf("  decode  %5u  %10.1f tokens/s  (%.1f to %.1f)\n", row->n_decode, row->decode.median,
+           row->decode.lowest, row->decode.highest);
+}
+
+static int
+tell_regressions(const char *path)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) rows = sundog_benchmark_log_read(path, &error);
+    if (rows == NULL)
+        return sundog_terminal_fail(error);
+    g_autoptr(GPtrArray) found = sundog_benchmark_log_find_regressions(rows);
+    for (guint i = 0; i < found->len; i++)
+        puts(found->pdata[i]);
+    if (found->len == 0)
+        printf("%u runs, none slower than the earlier ones of its machine and setting.\n",
+               rows->len);
+    return found->len > 0 ? SUNDOG_EXIT_FAILED : SUNDOG_EXIT_OK;
+}
+
+static bool
+in_range(void)
+{
+    return n_threads >= 0 && n_threads <= 1024 && n_prefill >= 1 && n_prefill <= 1 << 20 &&
+           n_decode >= 1 && n_decode <= 1 << 20 && n_repeat >= 1 && n_repeat <= 1000;
+}
+
+static int
+run(char **words, unsigned n_words)
+{
+    const char *path = log_file != NULL ? log_file : SUNDOG_BENCHMARK_LOG;
+    if (!in_range() || (n_words == 0) != (report && !record)) {
+        sundog_terminal_error("%s", in_range() ? "Name a CORE to measure, or say --report alone."
+                                               : "A number is out of its range.");
+        return SUNDOG_EXIT_USAGE;
+    }
+    if (n_words == 0)
+        return tell_regressions(path);
+    g_autoptr(GError) error = NULL;
+    SundogBenchmarkRow *row = measure_core(words[0], &error);
+    if (row == NULL)
+        return sundog_terminal_fail(error);
+    print_row(row);
+    bool recorded = !record || sundog_benchmark_log_append(path, row, &error);
+    sundog_benchmark_row_free(row);
+    if (!recorded)
+        return sundog_terminal_fail(error);
+    return report ? tell_regressions(path) : SUNDOG_EXIT_OK;
+}
+
+const SundogCommand sundog_command_bench = {
+    .name = "bench",
+    .summary = "measure a core on this machine",
+    .parameters = "CORE | --report",
+    .help =
+        "Measures how fast a core reads a prompt and writes an answer here: the median of several\n"
+        "runs, with the lowest and highest. --record keeps the result in the source tree's log, "
+        "and\n"
+        "--report names what has become slower there beyond the noise.\n\n"
+        "  sundog bench smollm2-135m-instruct\n"
+        "  sundog bench smollm2-135m-instruct --threads 1 --prefill 2048 --json",
+    .options = options,
+    .has_json = true,
+    .max_words = 1,
+    .run = run,
+};
