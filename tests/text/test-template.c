@@ -304,6 +304,24 @@ add_features(void)
     }
 }
 
+/* The caller's source may go as soon as the template is made. */
+static void
+test_source_is_copied(void)
+{
+    g_autoptr(GError) error = NULL;
+    char *source = g_strdup("{{ '<|im_start|>assistant\n' }}end {% if true %}of it{% endif %}");
+    g_autoptr(SundogTemplate) chat_template = sundog_template_new(source, &error);
+    g_assert_no_error(error);
+    memset(source, '?', strlen(source));
+    g_free(source);
+    g_autoptr(JsonObject) variables = json_object_new();
+    g_autoptr(SundogRendering) rendering =
+        sundog_template_render(chat_template, variables, 0, &error);
+    g_assert_no_error(error);
+    g_assert_cmpstr(sundog_rendering_get_text(rendering, NULL), ==,
+                    "<|im_start|>assistant\nend of it");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -311,6 +329,7 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     add_features();
     g_test_add_func("/template/provenance", test_provenance);
+    g_test_add_func("/template/source-is-copied", test_source_is_copied);
     g_test_add_func("/template/odd-role-is-untrusted", test_odd_role_is_untrusted);
     g_test_add_func("/template/limits", test_limits);
     g_test_add_func("/template/deep-sources", test_deep_sources);
