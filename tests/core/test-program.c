@@ -2,6 +2,7 @@
 
 #include "tests/core/core-builder.h"
 
+#include "engine/core/operation-contract.h"
 #include "kernels/contract/activation.h"
 
 #include <math.h>
@@ -34,6 +35,18 @@ static int64_t
 add(SundogProgram *program, SundogBuffer buffer)
 {
     return sundog_program_add_buffer(program, &buffer);
+}
+
+/* An operation that is new in the list must say what it asks. */
+static void
+test_contracts(void)
+{
+    for (int kind = 0; kind < SUNDOG_N_OPERATIONS; kind++)
+        for (uint32_t a = 0; a < sundog_operation_n_arguments((SundogOperationKind)kind); a++)
+            if (sundog_contract_get_text((SundogOperationKind)kind, a) == NULL)
+                g_error("%s has no contract for argument %u", sundog_operations[kind].name, a);
+    g_assert_true(sundog_operation_takes_matrix(SUNDOG_OP_LINEAR, 1));
+    g_assert_false(sundog_operation_takes_matrix(SUNDOG_OP_LINEAR, 2));
 }
 
 static void
@@ -392,6 +405,7 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/program/contracts", test_contracts);
     g_test_add_func("/program/valid", test_valid);
     g_test_add_func("/program/refusals", test_refusals);
     g_test_add_func("/program/all-at-once", test_all_at_once);

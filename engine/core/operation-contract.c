@@ -1,0 +1,198 @@
+/* The contracts of all operations, and their words as sizes. */
+
+#include "engine/core/operation-contract.h"
+
+#include "kernels/contract/activation.h"
+#include "kernels/contract/attention.h"
+#include "kernels/contract/linear.h"
+#include "kernels/contract/paged-cache.h"
+#include "kernels/contract/sample.h"
+
+#include <string.h>
+
+static const char *const contracts[SUNDOG_N_OPERATIONS][SUNDOG_MAX_ARGUMENTS] = {
+    [SUNDOG_OP_EMBED] = {"i32 T", "matrix V D", "f32 T D"},
+    [SUNDOG_OP_RMS_NORM] = {"f32 T D", "vector 1 D", "f32 T D"},
+    [SUNDOG_OP_QUANTIZE] = {"f32 T K", "a8 tiles(T) K"},
+    [SUNDOG_OP_NORM_QUANTIZE] = {"f32 T K", "vector 1 K", "a8 tiles(T) K"},
+    [SUNDOG_OP_LINEAR] = {"activation T K", "matrix N K", "vector 1 N", "f32 T N", "f32 T N",
+                          "u8 units >=linear"},
+    [SUNDOG_OP_LINEAR_QKV] = {"activation T K", "matrix A K", "matrix B K", "matrix C K",
+                              "vector 1 A", "vector 1 B", "vector 1 C", "f32 T A+B+C",
+                              "u8 units >=linear"},
+    [SUNDOG_OP_LINEAR_GATED] = {"activation T K", "matrix N K", "matrix N K", "activation T N",
+                                "u8 units >=linear"},
+    [SUNDOG_OP_SILU_MUL] = {"f32 T N", "f32 T N", "f32 T N"},
+    [SUNDOG_OP_ADD] = {"f32 T N", "f32 T N", "f32 T N"},
+    [SUNDOG_OP_JOIN] = {"f32 T A", "f32 T B", "f32 T C", "f32 T A+B+C"},
+    [SUNDOG_OP_ROPE_CACHE] = {"f32 T qkv", "i32 T", "i32 T", "i32 S P", "vector 1 rope",
+                              "pages M kv_heads head_dim page", "pages M kv_heads page head_dim"},
+    [SUNDOG_OP_PLAN_ATTENTION] = {"i32 S+1", "i32 S", "i32 work 4"},
+    [SUNDOG_OP_ATTENTION] = {"f32 T qkv", "i32 T", "i32 S P", "i32 work 4",
+                             "pages M kv_heads head_dim page", "pages M kv_heads page head_dim",
+                             "activation T heads", "u8 units >=attention"},
+    [SUNDOG_OP_GATHER_ROWS] = {"f32 T D", "i32 R", "f32 R D"},
+    [SUNDOG_OP_SAMPLE] = {"f32 R V", "u8 R sampling", "i32 R H", "i32 R", "u8 units >=sample"},
+};
+
+int64_t
+sundog_contract_get_parameter(const SundogContract *contract, const char *name)
+{
+    for (int i = 0; sundog_operations[contract->operation->kind].parameters[i].name != NULL; i++)
+        if (strcmp(sundog_operations[contract->operation->kind].parameters[i].name, name) == 0)
+            return contract->operation->parameters[i].i;
+    return 0;
+}
+
+/* The contracts' own functions are not asked about more, since they do not saturate. */
+#define MAX_LETTER ((int64_t)1 << 40)
+
+int64_t
+sundog_contract_get_letter(const SundogContract *contract, char letter)
+{
+    int64_t value = 0;
+    if (contract->is_bound[letter - 'A'])
+        sundog_expression_get_constant(contract->scratch, contract->letters[letter - 'A'], &value);
+    return MIN(value, MAX_LETTER);
+}
+
+static SundogExpression
+constant(SundogContract *contract, int64_t value)
+{
+    return sundog_expression_constant(contract->scratch, MAX(value, 0));
+}
+
+static SundogExpression
+binary(SundogContract *contract, SundogExpressionKind kind, SundogExpression left,
+       SundogExpression right)
+{
+    return sundog_expression_binary(contract->scratch, kind, left, right);
+}
+
+/* 1 + ceil_div(tokens, rows of a tile) + sequences: never below sundog_attention_max_tiles(), since a
+ * sequence adds at most one tile that is not full. */
+static SundogExpression
+attention_work(SundogContract *contract)
+{
+    SundogExpression tokens = sundog_expression_variable(contract->scratch, SUNDOG_VARIABLE_TOKENS);
+    SundogExpression sequences =
+        sundog_expression_variable(contract->scratch, SUNDOG_VARIABLE_SEQUENCES);
+    SundogExpression full = binary(contract, SUNDOG_EXPRESSION_CEIL_DIV, tokens,
+                                   constant(contract, SUNDOG_ATTENTION_TILE_ROWS));
+    return binary(contract, SUNDOG_EXPRESSION_ADD,
+                  binary(contract, SUNDOG_EXPRESSION_ADD, full, sequences), constant(contract, 1));
+}
+
+static SundogExpression
+find_word(SundogContract *contract, const char *word)
+{
+    int64_t n_heads = sundog_contract_get_parameter(contract, "n_heads");
+    int64_t n_kv_heads = sundog_contract_get_parameter(contract, "n_kv_heads");
+    int64_t head_dim = sundog_contract_get_parameter(contract, "head_dim");
+    if (strcmp(word, "units") == 0)
+        return sundog_expression_variable(contract->scratch, SUNDOG_VARIABLE_UNITS);
+    if (strcmp(word, "work") == 0)
+        return attention_work(contract);
+    if (strcmp(word, "qkv") == 0)
+        return constant(contract, (n_heads + 2 * n_kv_heads) * head_dim);
+    if (strcmp(word, "heads") == 0)
+        return constant(contract, n_heads * head_dim);
+    if (strcmp(word, "kv_heads") == 0)
+        return constant(contract, n_kv_heads);
+    if (strcmp(word, "head_dim") == 0)
+        return constant(contract, head_dim);
+    if (strcmp(word, "rope") == 0)
+        return constant(contract, sundog_contract_get_parameter(contract, "rope_dims") / 2);
+    if (strcmp(word, "page") == 0)
+        return constant(contract, SUNDOG_PAGE_TOKENS);
+    if (strcmp(word, "sampling") == 0)
+        return constant(contract, sizeof(SundogSampling));
+    g_assert_not_reached();
+}
+
+int64_t
+sundog_contract_workspace_bytes(const SundogContract *contract, const char *word)
+{
+    if (strcmp(word, ">=linear") == 0)
+        return (int64_t)sundog_linear_workspace_bytes(sundog_contract_get_letter(contract, 'K'));
+    if (strcmp(word, ">=attention") == 0)
+        return (int64_t)sundog_attention_workspace_bytes(
+            sundog_contract_get_parameter(contract, "head_dim"));
+    return (int64_t)sundog_sample_workspace_bytes(sundog_contract_get_letter(contract, 'V'));
+}
+
+bool
+sundog_contract_is_letter(const char *word)
+{
+    return g_ascii_isupper(word[0]) && word[1] == '\0';
+}
+
+static bool
+find_term(SundogContract *contract, const char *word, SundogExpression *term)
+{
+    if (g_ascii_isdigit(word[0])) {
+        *term = constant(contract, g_ascii_strtoll(word, NULL, 10));
+        return true;
+    }
+    if (!sundog_contract_is_letter(word)) {
+        *term = find_word(contract, word);
+        return true;
+    }
+    *term = contract->letters[word[0] - 'A'];
+    return contract->is_bound[word[0] - 'A'];
+}
+
+static bool
+find_sum(SundogContract *contract, const char *text, SundogExpression *sum)
+{
+    g_auto(GStrv) terms = g_strsplit(text, "+", -1);
+    if (!find_term(contract, terms[0], sum))
+        return false;
+    for (int i = 1; terms[i] != NULL; i++) {
+        SundogExpression term;
+        if (!find_term(contract, terms[i], &term))
+            return false;
+        *sum = binary(contract, SUNDOG_EXPRESSION_ADD, *sum, term);
+    }
+    return true;
+}
+
+bool
+sundog_contract_find_dimension(SundogContract *contract, const char *word,
+                               SundogExpression *dimension)
+{
+    if (!g_str_has_prefix(word, "tiles("))
+        return find_sum(contract, word, dimension);
+    const char letter[2] = {word[strlen("tiles(")], '\0'};
+    if (!find_term(contract, letter, dimension))
+        return false;
+    *dimension = binary(contract, SUNDOG_EXPRESSION_CEIL_DIV, *dimension,
+                        constant(contract, SUNDOG_TILE_TOKENS));
+    return true;
+}
+
+const char *
+sundog_contract_get_text(SundogOperationKind kind, uint32_t argument)
+{
+    g_assert(argument < sundog_operation_n_arguments(kind));
+    return contracts[kind][argument];
+}
+
+bool
+sundog_operation_takes_matrix(SundogOperationKind kind, uint32_t argument)
+{
+    return g_str_has_prefix(sundog_contract_get_text(kind, argument), "matrix ");
+}
+
+bool
+sundog_layout_is_quantized(SundogLayout layout)
+{
+    switch (layout) {
+#define X(name, number, values, text) \
+    case SUNDOG_LAYOUT_##name:        \
+        return values > 1;
+        SUNDOG_LAYOUTS(X)
+#undef X
+    }
+    return false;
+}
