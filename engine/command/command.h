@@ -19,7 +19,10 @@ enum {
 /* X(name), in alphabetical order: `sundog NAME` is sundog_command_NAME in NAME.c. */
 #define SUNDOG_COMMANDS(X) \
     X(bench)               \
+    X(config)              \
+    X(doctor)              \
     X(help)                \
+    X(inspect)             \
     X(list)                \
     X(prepare)             \
     X(pull)                \
@@ -28,7 +31,8 @@ enum {
     X(show)                \
     X(status)              \
     X(stop)                \
-    X(tokenize)
+    X(tokenize)            \
+    X(verify)
 
 typedef struct {
     const char *name;
