@@ -51,7 +51,8 @@ static void
 clear_timer(guint *timer)
 {
     if (*timer)
-        g_source_remove(*timer);
+        g_source_destroy(
+            g_main_context_find_source_by_id(g_main_context_get_thread_default(), *timer));
     *timer = 0;
 }
 

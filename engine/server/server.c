@@ -312,7 +312,13 @@ static bool
 listen_on(SundogServer *server, int port, GError **error)
 {
     g_autoptr(GInetAddress) address = g_inet_address_new_from_string(server->address);
-    bool is_loopback = address && g_inet_address_get_is_loopback(address);
+    if (!address) {
+        g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
+                    "“%s” is no IP address: take 127.0.0.1 for this computer alone",
+                    server->address);
+        return false;
+    }
+    bool is_loopback = g_inet_address_get_is_loopback(address);
     if (!is_loopback && !*server->key) {
         g_set_error(error, G_IO_ERROR, G_IO_ERROR_PERMISSION_DENIED,
                     "Others than this computer could reach the address %s: set a key first "

@@ -556,7 +556,11 @@ pump_once(SundogSupervisor *supervisor)
         bool is_failed = supervisor->state == SUNDOG_ENGINE_FAILED;
         if (!core || (is_failed && !next))
             return false;
-        change_core(supervisor, core);
+        /* After a death it is the same core again, whose deaths are counted on. */
+        if (is_same_core(supervisor->core, core))
+            start_engine(supervisor);
+        else
+            change_core(supervisor, core);
         return false;
     }
     if (!next)
