@@ -28,6 +28,7 @@ enum {
     X(pull)                \
     X(rm)                  \
     X(run)                 \
+    X(serve)               \
     X(show)                \
     X(status)              \
     X(stop)                \

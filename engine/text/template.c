@@ -25,21 +25,11 @@ struct SundogRendering {
 static const char *const role_names[] = {"assistant", "developer", "function", "ipython",
                                          "system",    "tool",      "user"};
 
-/* The source lives as long as the tree, whose texts point into it. */
-static void
-parse(SundogTemplate *self, const char *source, size_t n)
-{
-    SundogNames names = {g_hash_table_new(g_str_hash, g_str_equal)};
-    char *own = sundog_render_take(&self->memory, n + 1);
-    memcpy(own, source, n);
-    self->body = sundog_template_parse(&self->memory, &names, own, n);
-    g_hash_table_unref(names.table);
-}
-
 SundogTemplate *
 sundog_template_new(const char *source, GError **error)
 {
     SundogTemplate *self = g_new0(SundogTemplate, 1);
+    SundogNames names = {g_hash_table_new(g_str_hash, g_str_equal)};
     sundog_render_init(&self->memory);
     size_t n = strlen(source);
     if (n > MAX_SOURCE_BYTES)
@@ -49,7 +39,8 @@ sundog_template_new(const char *source, GError **error)
         sundog_render_fail(&self->memory, SUNDOG_TEMPLATE_ERROR_SYNTAX,
                            "The template is not UTF-8");
     else
-        parse(self, source, n);
+        self->body = sundog_template_parse(&self->memory, &names, source, n);
+    g_hash_table_unref(names.table);
     if (self->memory.error == NULL)
         return self;
     g_propagate_error(error, g_steal_pointer(&self->memory.error));
