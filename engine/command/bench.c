@@ -2,15 +2,11 @@
 
 #include "engine/command/benchmark-log.h"
 #include "engine/command/command.h"
-#include "engine/command/engine-session.h"
 #include "engine/command/interrupt.h"
 #include "engine/command/library-words.h"
+#include "engine/command/machine.h"
 #include "engine/command/terminal.h"
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define NO_REUSE 1u /* SundogSubmit's flag */
 
 static gint n_threads = 0;
 static gint n_prefill = 512;
@@ -32,78 +28,6 @@ static const GOptionEntry options[] = {
     {NULL},
 };
 
-static int
-compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static SundogBenchmarkRate
-summarize(double *rates, int n)
-{
-    qsort(rates, (size_t)n, sizeof *rates, compare_doubles);
-    return (SundogBenchmarkRate){rates[n / 2], rates[0], rates[n - 1]};
-}
-
-static bool
-on_token(uint32_t token, void *data)
-{
-    return true;
-}
-
-/* One request of random tokens, greedy and without an end; its times are the engine's own. */
-static bool
-ask(SundogEngineSession *session, int n_prompt, int n_produced, GRand *random, SundogFinish *finish,
-    GError **error)
-{
-    uint32_t n_vocabulary = sundog_engine_session_get_ready(session)->n_vocabulary;
-    g_autofree uint32_t *prompt = g_new(uint32_t, n_prompt);
-    for (int i = 0; i < n_prompt; i++)
-        prompt[i] = (uint32_t)g_rand_int_range(random, 0, (gint32)n_vocabulary);
-    SundogSubmit submit = {.prompt = prompt,
-                           .n_prompt = (uint32_t)n_prompt,
-                           .max_tokens = (uint32_t)n_produced,
-                           .top_p = 1,
-                           .repetition_penalty = 1,
-                           .flags = NO_REUSE};
-    return sundog_engine_session_ask(session, &submit, on_token, NULL, finish, error);
-}
-
-/* Rates of n_repeat runs after one that warms up. A prompt of n tokens gives one token more; a token's
- * successor costs one decoding step. */
-static bool
-measure(SundogEngineSession *session, bool prefill, SundogBenchmarkRate *rate, GError **error)
-{
-    g_autoptr(GRand) random = g_rand_new_with_seed(7);
-    g_autofree double *rates = g_new(double, n_repeat);
-    for (int i = -1; i < n_repeat; i++) {
-        SundogFinish finish;
-        if (!ask(session, prefill ? n_prefill : 1, prefill ? 1 : n_decode + 1, random, &finish,
-                 error))
-            return false;
-        if (i >= 0)
-            rates[i] = prefill ? n_prefill * 1e6 / (double)MAX(finish.prefill_us, 1)
-                               : n_decode * 1e6 / (double)MAX(finish.decode_us, 1);
-    }
-    *rate = summarize(rates, n_repeat);
-    return true;
-}
-
-static char *
-dup_processor(void)
-{
-    g_autofree char *text = NULL;
-    g_file_get_contents("/proc/cpuinfo", &text, NULL, NULL);
-    const char *line = text != NULL ? strstr(text, "model name") : NULL;
-    const char *colon = line != NULL ? strchr(line, ':') : NULL;
-    if (colon == NULL)
-        return g_strdup("processor");
-    char *name = g_strndup(colon + 1, strcspn(colon + 1, "\n\t"));
-    return g_strstrip(name);
-}
-
 static SundogBenchmarkRow *
 measure_core(const char *word, GError **error)
 {
@@ -116,13 +40,13 @@ measure_core(const char *word, GError **error)
         .n_threads = n_threads, .cancellable = sundog_interrupt_get_cancellable()};
     g_autoptr(SundogEngineSession) session =
         sundog_engine_session_open(library, core, &session_options, error);
-    SundogBenchmarkRate prefill;
-    SundogBenchmarkRate decode;
-    if (session == NULL || !measure(session, true, &prefill, error) ||
-        !measure(session, false, &decode, error))
+    SundogSpeedOptions speed = {.n_prefill = n_prefill, .n_decode = n_decode, .n_repeat = n_repeat};
+    SundogSpeed prefill;
+    SundogSpeed decode;
+    if (session == NULL || !sundog_speed_measure(session, &speed, &prefill, &decode, error))
         return NULL;
     const SundogReady *ready = sundog_engine_session_get_ready(session);
-    g_autofree char *processor = dup_processor();
+    g_autofree char *processor = sundog_machine_dup_processor();
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
     SundogBenchmarkRow *row = g_new0(SundogBenchmarkRow, 1);
     *row = (SundogBenchmarkRow){

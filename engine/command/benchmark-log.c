@@ -106,7 +106,7 @@ compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static const SundogBenchmarkRate *
+static const SundogSpeed *
 get_rate(const SundogBenchmarkRow *row, bool prefill)
 {
     return prefill ? &row->prefill : &row->decode;
@@ -120,13 +120,13 @@ look_at(const GPtrArray *rows, guint newest, bool prefill, GPtrArray *found)
     g_autoptr(GArray) medians = g_array_new(FALSE, FALSE, sizeof(double));
     double noise = LEAST_NOISE;
     for (guint i = 0; i < newest; i++) {
-        const SundogBenchmarkRate *rate = get_rate(rows->pdata[i], prefill);
+        const SundogSpeed *rate = get_rate(rows->pdata[i], prefill);
         if (!same_setting(rows->pdata[i], row) || rate->median <= 0)
             continue;
         g_array_append_val(medians, rate->median);
         noise = MAX(noise, (rate->highest - rate->lowest) / rate->median / 2);
     }
-    const SundogBenchmarkRate *now = get_rate(row, prefill);
+    const SundogSpeed *now = get_rate(row, prefill);
     if (medians->len == 0)
         return;
     double *values = (double *)(void *)medians->data;

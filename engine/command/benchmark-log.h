@@ -5,16 +5,9 @@
  * header line names the columns; a row whose number of columns differs is left out when read.
  */
 
-#include <glib.h>
-#include <stdbool.h>
+#include "engine/command/speed.h"
 
 #define SUNDOG_BENCHMARK_LOG "tests/benchmarks/log.tsv"
-
-typedef struct {
-    double median;
-    double lowest;
-    double highest;
-} SundogBenchmarkRate; /* tokens per second over the repetitions of one run */
 
 typedef struct {
     char *time;    /* RFC 3339 */
@@ -25,8 +18,8 @@ typedef struct {
     unsigned n_prefill;
     unsigned n_decode;
     unsigned n_repeat;
-    SundogBenchmarkRate prefill;
-    SundogBenchmarkRate decode;
+    SundogSpeed prefill;
+    SundogSpeed decode;
 } SundogBenchmarkRow;
 
 void sundog_benchmark_row_free(SundogBenchmarkRow *row);

@@ -21,6 +21,7 @@ enum {
     X(bench)               \
     X(config)              \
     X(doctor)              \
+    X(fit)                 \
     X(help)                \
     X(inspect)             \
     X(list)                \
