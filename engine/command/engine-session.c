@@ -12,8 +12,7 @@ struct SundogEngineSession {
     bool is_ready;
     bool ended;
     GError *error; /* what ended the engine or the request */
-    SundogTokenizer *tokenizer;
-    SundogTemplate *chat_template;
+    SundogCoreText *text;
     GCancellable *cancellable;
     /* The request under way. */
     uint64_t id;
@@ -97,34 +96,6 @@ on_ended(SundogEngineProcess *process, const SundogEngineEnd *end, void *data)
 }
 
 static bool
-open_text(SundogEngineSession *session, SundogLibrary *library, const char *folder, GError **error)
-{
-    g_autoptr(SundogPackage) package =
-        sundog_package_open(folder, sundog_library_get_keyring(library), error);
-    g_autoptr(GBytes) vocabulary_bytes =
-        package != NULL ? sundog_package_dup_member(package, SUNDOG_CORE_VOCABULARY, error) : NULL;
-    if (vocabulary_bytes == NULL)
-        return false;
-    SundogReader reader;
-    gsize n_bytes;
-    const void *data = g_bytes_get_data(vocabulary_bytes, &n_bytes);
-    sundog_reader_init(&reader, data, n_bytes, "the core's vocabulary");
-    g_autoptr(SundogVocabulary) vocabulary = sundog_vocabulary_read(&reader);
-    if (!sundog_reader_finish(&reader, error))
-        return false;
-    session->tokenizer = sundog_tokenizer_new(g_steal_pointer(&vocabulary), error);
-    if (session->tokenizer == NULL)
-        return false;
-    g_autoptr(GBytes) source = sundog_package_dup_member(package, SUNDOG_CORE_TEMPLATE, NULL);
-    if (source == NULL)
-        return true;
-    data = g_bytes_get_data(source, &n_bytes);
-    g_autofree char *text = g_strndup(data, n_bytes);
-    session->chat_template = sundog_template_new(text, error);
-    return session->chat_template != NULL;
-}
-
-static bool
 start(SundogEngineSession *session, const char *folder, const SundogEngineSessionOptions *options,
       GError **error)
 {
@@ -197,9 +168,10 @@ sundog_engine_session_open(SundogLibrary *library, const SundogLibraryEntry *ent
         g_source_attach(source, NULL);
         session->cancellable = g_object_ref(options->cancellable);
     }
-    if (!start(session, entry->path, options, error) ||
-        !open_text(session, library, entry->path, error) ||
-        !wait_for(session, &session->is_ready, error))
+    if (!start(session, entry->path, options, error))
+        return NULL;
+    session->text = sundog_core_text_open(entry, sundog_library_get_keyring(library), error);
+    if (session->text == NULL || !wait_for(session, &session->is_ready, error))
         return NULL;
     sundog_terminal_progress_end();
     return g_steal_pointer(&session);
@@ -211,8 +183,7 @@ sundog_engine_session_free(SundogEngineSession *session)
     if (session == NULL)
         return;
     sundog_engine_process_free(session->process);
-    sundog_tokenizer_free(session->tokenizer);
-    sundog_template_free(session->chat_template);
+    sundog_core_text_unref(session->text);
     g_clear_object(&session->cancellable);
     g_clear_error(&session->error);
     g_free(session);
@@ -230,16 +201,10 @@ sundog_engine_session_get_pid(const SundogEngineSession *session)
     return sundog_engine_process_get_pid(session->process);
 }
 
-const SundogTokenizer *
-sundog_engine_session_get_tokenizer(const SundogEngineSession *session)
+const SundogCoreText *
+sundog_engine_session_get_text(const SundogEngineSession *session)
 {
-    return session->tokenizer;
-}
-
-const SundogTemplate *
-sundog_engine_session_get_template(const SundogEngineSession *session)
-{
-    return session->chat_template;
+    return session->text;
 }
 
 bool

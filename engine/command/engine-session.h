@@ -8,7 +8,7 @@
  */
 
 #include "engine/library/library.h"
-#include "engine/text/template.h"
+#include "engine/server/core-text.h"
 #include "engine/wire/engine-process.h"
 
 typedef struct SundogEngineSession SundogEngineSession;
@@ -28,9 +28,8 @@ void sundog_engine_session_free(SundogEngineSession *session);
 
 const SundogReady *sundog_engine_session_get_ready(const SundogEngineSession *session);
 pid_t sundog_engine_session_get_pid(const SundogEngineSession *session);
-const SundogTokenizer *sundog_engine_session_get_tokenizer(const SundogEngineSession *session);
-/* NULL where the core has none. */
-const SundogTemplate *sundog_engine_session_get_template(const SundogEngineSession *session);
+/* The core's tokenizer, template and sampling profile; borrowed. */
+const SundogCoreText *sundog_engine_session_get_text(const SundogEngineSession *session);
 
 /* Called for each token as it comes; false asks for the end. */
 typedef bool (*SundogEngineToken)(uint32_t token, void *data);

@@ -112,6 +112,17 @@ read_options(SundogPrepareOptions *prepare, GError **error)
     return false;
 }
 
+/* The profile of the makers, where the catalogue knows the model; owned by the caller. */
+static JsonObject *
+dup_sampling(const SundogLibraryEntry *entry)
+{
+    g_autoptr(SundogCatalogue) catalogue = sundog_catalogue_open(NULL, NULL);
+    const SundogCatalogueEntry *known =
+        catalogue != NULL ? sundog_catalogue_find(catalogue, entry->name) : NULL;
+    JsonNode *node = known != NULL ? json_object_get_member(known->json, "sampling") : NULL;
+    return node != NULL && JSON_NODE_HOLDS_OBJECT(node) ? json_node_dup_object(node) : NULL;
+}
+
 static bool
 prepare_model(const char *word, SundogPrepareOptions *prepare, GError **error)
 {
@@ -131,7 +142,9 @@ prepare_model(const char *word, SundogPrepareOptions *prepare, GError **error)
     }
     g_autofree char *folder =
         named ? sundog_library_dup_core_folder(library, name) : g_strdup(output);
+    g_autoptr(JsonObject) profile = dup_sampling(entry);
     prepare->name = name;
+    prepare->sampling = profile;
     SundogPrepareEstimate estimate;
     if (!sundog_prepare_estimate(model, prepare, &estimate, error))
         return false;

@@ -53,8 +53,8 @@ encode(const SundogEngineSession *session, const char *text, GError **error)
 {
     if (raw) {
         GArray *tokens = g_array_new(FALSE, FALSE, sizeof(uint32_t));
-        sundog_tokenizer_encode(sundog_engine_session_get_tokenizer(session), text, strlen(text),
-                                SUNDOG_TOKENIZE_ADD, tokens);
+        sundog_tokenizer_encode(sundog_engine_session_get_text(session)->tokenizer, text,
+                                strlen(text), SUNDOG_TOKENIZE_ADD, tokens);
         return tokens;
     }
     g_autoptr(JsonArray) messages = json_array_new();

@@ -20,11 +20,11 @@ sundog_turn_sampling_check(const SundogTurnSampling *sampling, GError **error)
         const char *name;
         double value, lowest, highest;
     } rows[] = {
-        {"--temperature", sampling->temperature, 0, 10},
-        {"--top-p", sampling->top_p, 0, 1},
-        {"--min-p", sampling->min_p, 0, 1},
-        {"--repetition-penalty", sampling->repetition_penalty, 0.01, 10},
-        {"--top-k", (double)sampling->top_k, 0, G_MAXINT32},
+        {"--temperature", sampling->temperature, -1, 10},
+        {"--top-p", sampling->top_p, -1, 1},
+        {"--min-p", sampling->min_p, -1, 1},
+        {"--repetition-penalty", sampling->repetition_penalty, -1, 10},
+        {"--top-k", (double)sampling->top_k, -1, G_MAXINT32},
         {"--seed", (double)sampling->seed, -1, (double)G_MAXINT64},
         {"--max-tokens", (double)sampling->max_tokens, 0, G_MAXINT32},
     };
@@ -41,15 +41,14 @@ sundog_turn_sampling_check(const SundogTurnSampling *sampling, GError **error)
 GArray *
 sundog_turn_encode(const SundogEngineSession *session, JsonArray *messages, GError **error)
 {
-    const SundogTemplate *chat_template = sundog_engine_session_get_template(session);
-    if (chat_template == NULL) {
+    const SundogCoreText *text = sundog_engine_session_get_text(session);
+    if (text->chat_template == NULL) {
         g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
                             "this core has no chat template: it completes text with --raw");
         return NULL;
     }
     SundogChat chat = {.messages = messages, .add_generation_prompt = true};
-    return sundog_chat_encode(chat_template, sundog_engine_session_get_tokenizer(session), &chat,
-                              NULL, error);
+    return sundog_chat_encode(text->chat_template, text->tokenizer, &chat, NULL, error);
 }
 
 static void
@@ -70,6 +69,13 @@ on_token(uint32_t token, void *data)
     return more && !ferror(stdout);
 }
 
+/* What the person said, else what the core says, else what changes nothing. */
+static double
+choose(const SundogCoreText *text, double said, const char *key, double neutral)
+{
+    return said >= 0 ? said : sundog_core_text_get_sampling(text, key, neutral);
+}
+
 static uint64_t
 choose_seed(const SundogTurnSampling *sampling)
 {
@@ -83,8 +89,8 @@ sundog_turn_answer(SundogEngineSession *session, const GArray *prompt,
                    const SundogTurnSampling *sampling, char **answer, SundogFinish *finish,
                    GError **error)
 {
-    const SundogTokenizer *tokenizer = sundog_engine_session_get_tokenizer(session);
-    const SundogVocabulary *vocabulary = sundog_tokenizer_get_vocabulary(tokenizer);
+    const SundogCoreText *text = sundog_engine_session_get_text(session);
+    const SundogVocabulary *vocabulary = sundog_tokenizer_get_vocabulary(text->tokenizer);
     const SundogReady *ready = sundog_engine_session_get_ready(session);
     SundogSubmit submit = {
         .prompt = (const uint32_t *)(const void *)prompt->data,
@@ -93,23 +99,23 @@ sundog_turn_answer(SundogEngineSession *session, const GArray *prompt,
             sampling->max_tokens > 0 ? (uint32_t)sampling->max_tokens : ready->context_length,
         .ends = vocabulary->ends,
         .n_ends = vocabulary->n_ends,
-        .temperature = sampling->temperature,
-        .top_p = sampling->top_p,
-        .min_p = sampling->min_p,
-        .repetition_penalty = sampling->repetition_penalty,
-        .top_k = (int32_t)sampling->top_k,
+        .temperature = choose(text, sampling->temperature, "temperature", 1),
+        .top_p = choose(text, sampling->top_p, "top_p", 1),
+        .min_p = choose(text, sampling->min_p, "min_p", 0),
+        .repetition_penalty = choose(text, sampling->repetition_penalty, "repetition_penalty", 1),
+        .top_k = (int32_t)choose(text, (double)sampling->top_k, "top_k", 0),
         .seed = choose_seed(sampling),
     };
-    Printer printer = {.decoder = sundog_decoder_new(tokenizer, NULL), .text = g_string_new(NULL)};
+    Printer printer = {.decoder = sundog_decoder_new(text->tokenizer, NULL),
+                       .text = g_string_new(NULL)};
     bool good = sundog_engine_session_ask(session, &submit, on_token, &printer, finish, error);
     if (good)
         sundog_decoder_finish(printer.decoder, finish->reason == SUNDOG_FINISH_STOP, printer.text);
     print_new(&printer);
     sundog_decoder_free(printer.decoder);
-    char *text = g_string_free(printer.text, FALSE);
+    g_autofree char *whole = g_string_free(printer.text, FALSE);
     if (good && answer != NULL)
-        *answer = g_steal_pointer(&text);
-    g_free(text);
+        *answer = g_steal_pointer(&whole);
     return good;
 }
 

@@ -5,6 +5,7 @@
 
 #include "engine/command/engine-session.h"
 
+/* A value below 0 is the core's own. */
 typedef struct {
     double temperature;
     double top_p;
@@ -15,11 +16,11 @@ typedef struct {
     int64_t max_tokens; /* 0: to the end of the context */
 } SundogTurnSampling;
 
-/* Options of a command that samples, with their defaults; `sampling` is set by them. */
-#define SUNDOG_TURN_SAMPLING_DEFAULTS                                              \
-    {                                                                              \
-        .temperature = 0.8, .top_p = 0.95, .min_p = 0.05, .top_k = 40, .seed = -1, \
-        .repetition_penalty = 1                                                    \
+/* Options of a command that samples; `sampling` starts with these and is set by them. */
+#define SUNDOG_TURN_SAMPLING_DEFAULTS                                                       \
+    {                                                                                       \
+        .temperature = -1, .top_p = -1, .min_p = -1, .repetition_penalty = -1, .top_k = -1, \
+        .seed = -1                                                                          \
     }
 #define SUNDOG_TURN_SAMPLING_OPTIONS(sampling)                                                       \
     {"temperature",                                                                                  \
@@ -27,18 +28,11 @@ typedef struct {
      0,                                                                                              \
      G_OPTION_ARG_DOUBLE,                                                                            \
      &(sampling).temperature,                                                                        \
-     "0 is always the likeliest token (0.8)",                                                        \
+     "0 is always the likeliest token; else as the core says",                                       \
      "T"},                                                                                           \
-        {"top-k", 0, 0, G_OPTION_ARG_INT64, &(sampling).top_k, "of the K likeliest; 0: all (40)",    \
-         "K"},                                                                                       \
-        {"top-p", 0, 0, G_OPTION_ARG_DOUBLE, &(sampling).top_p, "of the likeliest P in sum (0.95)",  \
-         "P"},                                                                                       \
-        {"min-p",                                                                                    \
-         0,                                                                                          \
-         0,                                                                                          \
-         G_OPTION_ARG_DOUBLE,                                                                        \
-         &(sampling).min_p,                                                                          \
-         "of P of the likeliest and more (0.05)",                                                    \
+        {"top-k", 0, 0, G_OPTION_ARG_INT64, &(sampling).top_k, "of the K likeliest; 0: all", "K"},   \
+        {"top-p", 0, 0, G_OPTION_ARG_DOUBLE, &(sampling).top_p, "of the likeliest P in sum", "P"},   \
+        {"min-p", 0, 0, G_OPTION_ARG_DOUBLE, &(sampling).min_p, "of P of the likeliest or more",     \
          "P"},                                                                                       \
         {"repetition-penalty",           0,  0, G_OPTION_ARG_DOUBLE, &(sampling).repetition_penalty, \
          "against repeating; 1 is none", "R"},                                                       \

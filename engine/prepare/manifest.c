@@ -117,8 +117,14 @@ describe_text(const SundogModel *model)
     return text;
 }
 
+static void
+copy_member(JsonObject *from, const char *key, JsonNode *value, gpointer data)
+{
+    json_object_set_member(data, key, json_node_copy(value));
+}
+
 static JsonObject *
-describe_sampling(void)
+describe_sampling(const SundogPrepareOptions *options)
 {
     JsonObject *sampling = json_object_new();
     JsonObject *profile = json_object_new();
@@ -126,6 +132,8 @@ describe_sampling(void)
     json_object_set_int_member(profile, "top_k", DEFAULT_TOP_K);
     json_object_set_double_member(profile, "top_p", DEFAULT_TOP_P);
     json_object_set_double_member(profile, "min_p", DEFAULT_MIN_P);
+    if (options->sampling != NULL)
+        json_object_foreach_member(options->sampling, copy_member, profile);
     json_object_set_object_member(sampling, "default", profile);
     return sampling;
 }
@@ -164,6 +172,6 @@ sundog_plan_to_manifest(const SundogPlan *plan, SundogModel *model,
     json_object_set_array_member(root, "weights", describe_weights(plan->weights));
     json_object_set_object_member(root, "plan", describe_plan(plan));
     json_object_set_object_member(root, "text", describe_text(model));
-    json_object_set_object_member(root, "sampling", describe_sampling());
+    json_object_set_object_member(root, "sampling", describe_sampling(options));
     return root;
 }

@@ -20,6 +20,8 @@ typedef struct {
     SundogActivations activations;
     uint32_t max_context; /* 0: what the model was trained for */
     unsigned n_threads;   /* 0: all processors */
+    /* The makers' sampling profile ({"temperature", "top_p", …}) over the general one, or NULL. */
+    JsonObject *sampling;
     /* phase is one of "plan", "weights", "text", "sign"; fraction of the whole, 0 to 1. */
     void (*progress)(const char *phase, double fraction, void *data);
     void *data;
