@@ -80,7 +80,7 @@ static bool
 write_outbox(Loop *loop, int fd, GError **error)
 {
     bool written = sundog_frame_write_bytes(fd, loop->outbox->data, loop->outbox->len, error);
-    g_byte_array_set_size(loop->outbox, 0);
+    sundog_frame_clear(loop->outbox);
     return written;
 }
 

@@ -6,6 +6,9 @@
 #include <pthread.h>
 #include <unistd.h>
 
+/* What an item costs besides its bytes: a flood of small frames is bounded too. */
+#define ITEM_BYTES 256
+
 struct SundogInbox {
     /* Not GLib's, whose futexes the thread sanitizer cannot see. */
     pthread_mutex_t lock;
@@ -72,7 +75,7 @@ push(SundogInbox *inbox, uint32_t type, GVariant *payload)
         pthread_cond_wait(&inbox->taken, &inbox->lock);
     }
     g_array_append_val(inbox->items, item);
-    inbox->n_bytes += g_variant_get_size(payload);
+    inbox->n_bytes += g_variant_get_size(payload) + ITEM_BYTES;
     pthread_cond_signal(&inbox->came);
     pthread_mutex_unlock(&inbox->lock);
 }

@@ -386,7 +386,7 @@ write_queue(SundogEngineProcess *process)
         }
     }
     if (n_queued(process) == 0) {
-        g_byte_array_set_size(process->queue, 0);
+        sundog_frame_clear(process->queue);
         process->n_sent = 0;
     } else if (process->n_sent > process->queue->len / 2) {
         g_byte_array_remove_range(process->queue, 0, (guint)process->n_sent);

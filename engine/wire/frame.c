@@ -11,6 +11,8 @@
 #define READ_BYTES (64u << 10)
 /* Consumed bytes are moved away once they outweigh the rest, so that each byte moves at most once. */
 #define COMPACT_BYTES (64u << 10)
+/* A buffer that grew past this for one large frame is given back once it is empty. */
+#define KEEP_BYTES (1u << 20)
 
 struct SundogFrameDecoder {
     GByteArray *bytes;
@@ -32,7 +34,7 @@ static void
 compact(SundogFrameDecoder *decoder)
 {
     if (decoder->start == decoder->bytes->len) {
-        g_byte_array_set_size(decoder->bytes, 0);
+        sundog_frame_clear(decoder->bytes);
         decoder->start = 0;
     } else if (decoder->start > COMPACT_BYTES && decoder->start > decoder->bytes->len / 2) {
         g_byte_array_remove_range(decoder->bytes, 0, (guint)decoder->start);
@@ -177,6 +179,16 @@ fail_system(GError **error, const char *what)
     g_set_error(error, SUNDOG_WIRE_ERROR, SUNDOG_WIRE_ERROR_CLOSED, "%s: %s", what,
                 g_strerror(code));
     return false;
+}
+
+void
+sundog_frame_clear(GByteArray *bytes)
+{
+    if (bytes->len > KEEP_BYTES) {
+        g_free(g_byte_array_steal(bytes, NULL));
+    } else {
+        g_byte_array_set_size(bytes, 0);
+    }
 }
 
 bool

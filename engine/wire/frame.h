@@ -36,6 +36,9 @@ bool sundog_frame_decoder_next(SundogFrameDecoder *decoder, uint32_t *type, GVar
 /* Appends one frame to bytes that will be written as they are. Sinks a floating payload. */
 void sundog_frame_append(GByteArray *bytes, uint32_t type, GVariant *payload);
 
+/* Empties bytes that were written, and gives back what one large frame has made them grow to. */
+void sundog_frame_clear(GByteArray *bytes);
+
 /* Blocking helpers for the engine's side and for tests. The process must ignore SIGPIPE. */
 bool sundog_frame_write_bytes(int fd, const void *data, size_t n_bytes, GError **error);
 bool sundog_frame_write(int fd, uint32_t type, GVariant *payload, GError **error);
