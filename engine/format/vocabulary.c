@@ -16,7 +16,8 @@ enum {
     FLAG_LOWERCASE = 64,
     FLAG_STRIP_ACCENTS = 128,
     FLAG_COMPOSE = 256,
-    FLAGS_ALL = 511,
+    FLAG_ADD_SPACE_ONCE = 512,
+    FLAGS_ALL = 1023,
 };
 
 /* In the byte that holds a token's kind. */
@@ -73,7 +74,8 @@ get_flags(const SundogVocabulary *vocabulary)
            (vocabulary->merge_spaces ? FLAG_MERGE_SPACES : 0) |
            (vocabulary->lowercase ? FLAG_LOWERCASE : 0) |
            (vocabulary->strip_accents ? FLAG_STRIP_ACCENTS : 0) |
-           (vocabulary->compose ? FLAG_COMPOSE : 0);
+           (vocabulary->compose ? FLAG_COMPOSE : 0) |
+           (vocabulary->add_space_once ? FLAG_ADD_SPACE_ONCE : 0);
 }
 
 static void
@@ -88,6 +90,7 @@ set_flags(SundogVocabulary *vocabulary, uint32_t flags)
     vocabulary->lowercase = flags & FLAG_LOWERCASE;
     vocabulary->strip_accents = flags & FLAG_STRIP_ACCENTS;
     vocabulary->compose = flags & FLAG_COMPOSE;
+    vocabulary->add_space_once = flags & FLAG_ADD_SPACE_ONCE;
 }
 
 static uint8_t

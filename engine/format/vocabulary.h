@@ -65,6 +65,7 @@ typedef struct {
     bool add_bos;
     bool add_eos;
     bool add_space_prefix;  /* A text is read as if it began with a space. */
+    bool add_space_once;    /* But not behind special tokens. */
     bool add_space_suffix;  /* The same at its end. */
     bool merge_spaces;      /* Several spaces are read as one, and none at the ends. */
     bool lowercase;         /* WORD_PIECE: texts are read in small letters, */
@@ -82,6 +83,9 @@ SundogVocabulary *sundog_vocabulary_new(void);
 void sundog_vocabulary_free(SundogVocabulary *vocabulary);
 /* Adds a token to `ends` unless it is there, or is SUNDOG_TOKEN_NONE. */
 void sundog_vocabulary_add_end(SundogVocabulary *vocabulary, uint32_t token);
+/* Adds every control token whose spelling is known to end answers: files that name only one of several
+ * are common, and a model that writes another then runs to the limit. */
+void sundog_vocabulary_add_ends_by_spelling(SundogVocabulary *vocabulary);
 
 /* The binary form in a core, described above the reader in vocabulary.c. Reading returns NULL with
  * the reason in the reader; it checks every id against the number of tokens. */

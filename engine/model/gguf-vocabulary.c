@@ -40,19 +40,6 @@ static const Kind kinds[] = {
     {"t5", SUNDOG_TOKENIZER_UNIGRAM, "", false, false, true, false, NONE, 1, 2, 0},
 };
 
-static const char *const end_spellings[] = {
-    "<|im_end|>",    "<|eot_id|>",
-    "<|eom_id|>",    "<|end_of_text|>",
-    "<|endoftext|>", "<|end|>",
-    "<|return|>",    "<|call|>",
-    "<end_of_turn>", "<end_of_utterance>",
-    "<|turn_end|>",  "<|end_of_turn|>",
-    "<eos>",         "</s>",
-    "<EOT>",         "<turn|>",
-    "<|eot|>",       "<｜end▁of▁sentence｜>",
-    "[EOT]",         "[e~[",
-};
-
 /* Byte-level vocabularies whose files began to tell about BOS only later, if at all. */
 static const char *const bos_names[] = {
     "llama-bpe", "llama3", "llama-v3",     "falcon3", "falcon-h1", "pixtral",
@@ -91,37 +78,6 @@ read_id(const SundogVocabulary *vocabulary, const SundogGguf *gguf, const char *
     return true;
 }
 
-static uint32_t
-find_control(const SundogVocabulary *vocabulary, const char *text)
-{
-    for (uint32_t id = 0; id < vocabulary->n_tokens; id++)
-        if (vocabulary->tokens[id].kind == SUNDOG_TOKEN_CONTROL &&
-            strcmp(vocabulary->tokens[id].text, text) == 0)
-            return id;
-    return SUNDOG_TOKEN_NONE;
-}
-
-/* gpt-oss ends each part of an answer with "<|end|>", and the answer with one of the others. */
-static bool
-ends_parts(const SundogVocabulary *vocabulary, const char *text)
-{
-    return strcmp(text, "<|end|>") == 0 &&
-           find_control(vocabulary, "<|return|>") != SUNDOG_TOKEN_NONE &&
-           find_control(vocabulary, "<|call|>") != SUNDOG_TOKEN_NONE;
-}
-
-static void
-add_ends_by_spelling(SundogVocabulary *vocabulary)
-{
-    for (uint32_t id = 0; id < vocabulary->n_tokens; id++) {
-        const SundogToken *token = &vocabulary->tokens[id];
-        if (token->kind == SUNDOG_TOKEN_CONTROL &&
-            is_in(end_spellings, G_N_ELEMENTS(end_spellings), token->text) &&
-            !ends_parts(vocabulary, token->text))
-            sundog_vocabulary_add_end(vocabulary, id);
-    }
-}
-
 /* BERT's texts begin with its class token and end with its separator, which GGUF misspells. */
 static bool
 read_ids(SundogVocabulary *vocabulary, const SundogGguf *gguf, const Kind *kind, GError **error)
@@ -143,7 +99,7 @@ read_ids(SundogVocabulary *vocabulary, const SundogGguf *gguf, const Kind *kind,
     sundog_vocabulary_add_end(vocabulary, vocabulary->eos);
     sundog_vocabulary_add_end(vocabulary, eot);
     sundog_vocabulary_add_end(vocabulary, eom);
-    add_ends_by_spelling(vocabulary);
+    sundog_vocabulary_add_ends_by_spelling(vocabulary);
     return true;
 }
 

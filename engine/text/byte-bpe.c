@@ -51,9 +51,10 @@ encode_words(const ByteBpe *byte_bpe, const char *text, size_t n_bytes, GArray *
 }
 
 static void
-encode_spaced(const ByteBpe *byte_bpe, const char *text, size_t n_bytes, GArray *tokens)
+encode_spaced(const ByteBpe *byte_bpe, const char *text, size_t n_bytes, bool add_space,
+              GArray *tokens)
 {
-    if (!byte_bpe->add_space || text[0] == ' ') {
+    if (!add_space || !byte_bpe->add_space || text[0] == ' ') {
         encode_words(byte_bpe, text, n_bytes, tokens);
         return;
     }
@@ -63,14 +64,14 @@ encode_spaced(const ByteBpe *byte_bpe, const char *text, size_t n_bytes, GArray 
 }
 
 static void
-encode(const void *state, const char *text, size_t n_bytes, GArray *tokens)
+encode(const void *state, const char *text, size_t n_bytes, bool add_space, GArray *tokens)
 {
     const ByteBpe *byte_bpe = state;
     g_autoptr(GString) composed = byte_bpe->compose ? sundog_utf8_compose(text, n_bytes) : NULL;
     if (composed != NULL)
-        encode_spaced(byte_bpe, composed->str, composed->len, tokens);
+        encode_spaced(byte_bpe, composed->str, composed->len, add_space, tokens);
     else
-        encode_spaced(byte_bpe, text, n_bytes, tokens);
+        encode_spaced(byte_bpe, text, n_bytes, add_space, tokens);
 }
 
 const SundogTokenizerWay sundog_byte_bpe_way = {

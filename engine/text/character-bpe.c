@@ -71,7 +71,7 @@ encode_words(const CharacterBpe *character_bpe, const char *text, size_t n_bytes
 }
 
 static void
-encode(const void *state, const char *text, size_t n_bytes, GArray *tokens)
+encode(const void *state, const char *text, size_t n_bytes, bool add_space, GArray *tokens)
 {
     const CharacterBpe *character_bpe = state;
     g_autoptr(GString) composed =
@@ -81,7 +81,7 @@ encode(const void *state, const char *text, size_t n_bytes, GArray *tokens)
         n_bytes = composed->len;
     }
     g_autoptr(GString) prepared =
-        sundog_space_cuts_prepare(text, n_bytes, character_bpe->add_space);
+        sundog_space_cuts_prepare(text, n_bytes, add_space && character_bpe->add_space);
     if (prepared != NULL)
         encode_words(character_bpe, prepared->str, prepared->len, tokens);
     else

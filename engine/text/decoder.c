@@ -16,6 +16,7 @@
 struct SundogDecoder {
     const SundogTokenizer *tokenizer;
     SundogStopMatcher *matcher;
+    bool begins;       /* The next byte is the text's first. */
     GByteArray *bytes; /* of the token and the incomplete character before it */
     GString *held;     /* whole characters that may begin a stop string */
     const char *stop;  /* the one that was met, owned by the matcher */
@@ -98,12 +99,31 @@ show_until_stop(SundogDecoder *decoder, GString *text)
     g_byte_array_set_size(decoder->bytes, 0);
 }
 
+void
+sundog_decoder_begin_text(SundogDecoder *decoder)
+{
+    const SundogVocabulary *vocabulary = sundog_tokenizer_get_vocabulary(decoder->tokenizer);
+    decoder->begins =
+        vocabulary->add_space_prefix || vocabulary->kind == SUNDOG_TOKENIZER_WORD_PIECE;
+}
+
+static void
+leave_added_space_out(SundogDecoder *decoder)
+{
+    if (!decoder->begins || decoder->bytes->len == 0)
+        return;
+    decoder->begins = false;
+    if (decoder->bytes->data[0] == ' ')
+        g_byte_array_remove_index(decoder->bytes, 0);
+}
+
 bool
 sundog_decoder_feed(SundogDecoder *decoder, uint32_t token, GString *text)
 {
     if (decoder->stop != NULL)
         return false;
     sundog_tokenizer_append_bytes(decoder->tokenizer, token, false, decoder->bytes);
+    leave_added_space_out(decoder);
     hold_characters(decoder);
     if (decoder->stop != NULL) {
         show_until_stop(decoder, text);

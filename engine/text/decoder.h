@@ -14,6 +14,11 @@ typedef struct SundogDecoder SundogDecoder;
 SundogDecoder *sundog_decoder_new(const SundogTokenizer *tokenizer, const char *const *stops);
 void sundog_decoder_free(SundogDecoder *decoder);
 
+/* Says, before the first token, that the tokens are a whole text and no continuation: the space that
+ * encoding added to its beginning is left out. An answer goes on from its prompt, where every space is
+ * the model's own. */
+void sundog_decoder_begin_text(SundogDecoder *decoder);
+
 /* Feeds one token and appends what may be shown now. Returns false once a stop string was met: the
  * text before it has been given, nothing more will be. */
 bool sundog_decoder_feed(SundogDecoder *decoder, uint32_t token, GString *text);

@@ -37,7 +37,7 @@ static const struct {
 };
 
 /* Escapes that mean the same to both; a sign may always be escaped. */
-#define SAME_ESCAPES "pPxtnrfvaebBAz"
+#define SAME_ESCAPES "xtnrfvaebBAz"
 
 /* Returns false where a negated class stands in a set: PCRE2 has no notation for that. */
 static bool
@@ -51,6 +51,20 @@ append_class(GString *out, size_t index, bool in_set)
         g_string_append_printf(out, "[%s%s]", classes[index].negated ? "^" : "",
                                classes[index].set);
     return true;
+}
+
+/* {Name} behind \p or \P. Of a script's name PCRE2 would also take the characters that it shares with
+ * others; the names of categories have no more than two letters. */
+static size_t
+append_property(GString *out, const char *letter)
+{
+    const char *end = letter[1] == '{' ? strchr(letter, '}') : NULL;
+    if (end == NULL)
+        return 0;
+    const char *name = letter + (letter[2] == '^' ? 3 : 2);
+    g_string_append_printf(out, "\\%c{%s%s%.*s}", *letter, letter[2] == '^' ? "^" : "",
+                           end - name > 2 ? "sc:" : "", (int)(end - name), name);
+    return (size_t)(end - letter) + 1;
 }
 
 /* \uHHHH */
@@ -71,6 +85,8 @@ append_escape(GString *out, const char *letter, bool in_set)
     for (size_t i = 0; i < G_N_ELEMENTS(classes); i++)
         if (*letter == classes[i].letter)
             return append_class(out, i, in_set) ? 1 : 0;
+    if (*letter == 'p' || *letter == 'P')
+        return append_property(out, letter);
     if (*letter == 'u')
         return append_code_point(out, letter + 1) ? 5 : 0;
     if (*letter == '\0' || (g_ascii_isalnum(*letter) && strchr(SAME_ESCAPES, *letter) == NULL))

@@ -29,8 +29,9 @@ new_state(const SundogVocabulary *vocabulary, const SundogTokenTable *table, GEr
 }
 
 static void
-encode(const void *state, const char *text, size_t n_bytes, GArray *tokens)
+encode(const void *state, const char *text, size_t n_bytes, bool add_space, GArray *tokens)
 {
+    (void)add_space;
     const LongestMatch *longest_match = state;
     for (size_t pos = 0, length; pos < n_bytes; pos += length) {
         length = 1;

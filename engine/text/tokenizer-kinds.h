@@ -10,8 +10,10 @@ typedef struct {
                        GError **error);
     void (*free_state)(void *state); /* takes NULL */
     /* Appends the tokens (GArray of uint32_t) of n_bytes > 0 of any bytes, which begin the text or
-     * follow a special token. Safe from several threads at once. */
-    void (*encode)(const void *state, const char *text, size_t n_bytes, GArray *tokens);
+     * follow a special token. add_space: where the vocabulary adds a space to a text, it does so here.
+     * Safe from several threads at once. */
+    void (*encode)(const void *state, const char *text, size_t n_bytes, bool add_space,
+                   GArray *tokens);
 } SundogTokenizerWay;
 
 extern const SundogTokenizerWay sundog_byte_bpe_way;

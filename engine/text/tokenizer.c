@@ -100,10 +100,12 @@ sundog_tokenizer_get_vocabulary(const SundogTokenizer *tokenizer)
 }
 
 static void
-encode_plain(const SundogTokenizer *tokenizer, const char *text, size_t n_bytes, GArray *tokens)
+encode_plain(const SundogTokenizer *tokenizer, const char *text, size_t n_bytes, bool begins,
+             GArray *tokens)
 {
+    bool add_space = begins || !tokenizer->vocabulary->add_space_once;
     if (n_bytes != 0)
-        tokenizer->way->encode(tokenizer->state, text, n_bytes, tokens);
+        tokenizer->way->encode(tokenizer->state, text, n_bytes, add_space, tokens);
 }
 
 /* How much of the text is left before white space at its end. */
@@ -171,14 +173,15 @@ encode_joined(const SundogTokenizer *tokenizer, const char *text, size_t n_bytes
         const SundogToken *token = &tokenizer->vocabulary->tokens[special];
         size_t n_before = pos - begin;
         encode_plain(tokenizer, text + begin,
-                     token->strip_left ? strip_end(text + begin, n_before) : n_before, tokens);
+                     token->strip_left ? strip_end(text + begin, n_before) : n_before, begin == 0,
+                     tokens);
         g_array_append_val(tokens, special);
         pos += n_matched;
         if (token->strip_right)
             pos += space_prefix(text + pos, n_bytes - pos);
         begin = pos;
     }
-    encode_plain(tokenizer, text + begin, n_bytes - begin, tokens);
+    encode_plain(tokenizer, text + begin, n_bytes - begin, begin == 0, tokens);
 }
 
 static void

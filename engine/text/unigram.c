@@ -206,7 +206,7 @@ append_normal(GString *out, const char *given, size_t n_given, bool merge)
 
 /* Spaces are merged before others are added and before the sign for one is read as one. */
 static GString *
-dup_normal(const Unigram *unigram, const char *text, size_t n_bytes)
+dup_normal(const Unigram *unigram, const char *text, size_t n_bytes, bool add_space)
 {
     const SundogVocabulary *vocabulary = unigram->vocabulary;
     g_autoptr(GString) out = g_string_sized_new(n_bytes + 2);
@@ -222,15 +222,16 @@ dup_normal(const Unigram *unigram, const char *text, size_t n_bytes)
         return g_steal_pointer(&out);
     if (vocabulary->add_space_suffix)
         g_string_append_c(out, ' ');
-    GString *prepared = sundog_space_cuts_prepare(out->str, out->len, vocabulary->add_space_prefix);
+    GString *prepared =
+        sundog_space_cuts_prepare(out->str, out->len, add_space && vocabulary->add_space_prefix);
     return prepared != NULL ? prepared : g_steal_pointer(&out);
 }
 
 static void
-encode(const void *state, const char *text, size_t n_bytes, GArray *tokens)
+encode(const void *state, const char *text, size_t n_bytes, bool add_space, GArray *tokens)
 {
     const Unigram *unigram = state;
-    g_autoptr(GString) normal = dup_normal(unigram, text, n_bytes);
+    g_autoptr(GString) normal = dup_normal(unigram, text, n_bytes, add_space);
     g_autoptr(GArray) best = g_array_new(FALSE, FALSE, sizeof(Best));
     for (size_t pos = 0, length; pos < normal->len; pos += length) {
         length = next_word(unigram, normal->str + pos, normal->len - pos);

@@ -198,8 +198,9 @@ read_character(Walk *walk, uint32_t character)
 }
 
 static void
-encode(const void *state, const char *text, size_t n_bytes, GArray *tokens)
+encode(const void *state, const char *text, size_t n_bytes, bool add_space, GArray *tokens)
 {
+    (void)add_space;
     g_autoptr(GString) word = g_string_new(" ");
     Walk walk = {.word_piece = state, .word = word, .tokens = tokens};
     size_t length;

@@ -68,7 +68,7 @@ test_words(void)
         {"viking", "ab 12", "ab| |1|2|"},
         {"tekken", "HelloWorld ABC don't 12", "Hello|World| ABC| don|'t| |1|2|"},
         {"gpt-4o", "HelloWorld ABC don't 1234", "Hello|World| ABC| don't| |123|4|"},
-        {"kimi-k2", "abc北京def 々x", "abc|北京|def| |々|x|"},
+        {"kimi-k2", "abc北京def 々x〝を", "abc|北京|def| |々|x|〝を|"},
         {"superbpe", "in 1234567 of", "in |1|234|567| of|"},
         {"afmoe", "1234 12345678", "1|234| |12|345|678|"},
         {"tiny_aya", "1234 1234a", "1|234| |123|4|a|"},
@@ -182,6 +182,8 @@ test_expressions(void)
         const char *text;
     } bad[] = {
         {"a(", "before"},
+        {"\\pL", "from \"\\\\pL\" on"},
+        {"\\p{Latin1}", "before"},
         {"[a&&b]", "from \"&&b]\" on"},
         {"[a[b]]", "from \"[b]]\" on"},
         {"a\\h", "from \"\\\\h\" on"},
