@@ -17,7 +17,8 @@ enum {
     FLAG_STRIP_ACCENTS = 128,
     FLAG_COMPOSE = 256,
     FLAG_ADD_SPACE_ONCE = 512,
-    FLAGS_ALL = 1023,
+    FLAG_ADD_SPACE_UNLESS = 1024,
+    FLAGS_ALL = 2047,
 };
 
 /* In the byte that holds a token's kind. */
@@ -75,7 +76,8 @@ get_flags(const SundogVocabulary *vocabulary)
            (vocabulary->lowercase ? FLAG_LOWERCASE : 0) |
            (vocabulary->strip_accents ? FLAG_STRIP_ACCENTS : 0) |
            (vocabulary->compose ? FLAG_COMPOSE : 0) |
-           (vocabulary->add_space_once ? FLAG_ADD_SPACE_ONCE : 0);
+           (vocabulary->add_space_once ? FLAG_ADD_SPACE_ONCE : 0) |
+           (vocabulary->add_space_unless ? FLAG_ADD_SPACE_UNLESS : 0);
 }
 
 static void
@@ -91,6 +93,7 @@ set_flags(SundogVocabulary *vocabulary, uint32_t flags)
     vocabulary->strip_accents = flags & FLAG_STRIP_ACCENTS;
     vocabulary->compose = flags & FLAG_COMPOSE;
     vocabulary->add_space_once = flags & FLAG_ADD_SPACE_ONCE;
+    vocabulary->add_space_unless = flags & FLAG_ADD_SPACE_UNLESS;
 }
 
 static uint8_t

@@ -66,6 +66,7 @@ typedef struct {
     bool add_eos;
     bool add_space_prefix;  /* A text is read as if it began with a space. */
     bool add_space_once;    /* But not behind special tokens. */
+    bool add_space_unless;  /* But not to a text that begins with one. */
     bool add_space_suffix;  /* The same at its end. */
     bool merge_spaces;      /* Several spaces are read as one, and none at the ends. */
     bool lowercase;         /* WORD_PIECE: texts are read in small letters, */

@@ -54,7 +54,7 @@ static void
 encode_spaced(const ByteBpe *byte_bpe, const char *text, size_t n_bytes, bool add_space,
               GArray *tokens)
 {
-    if (!add_space || !byte_bpe->add_space || text[0] == ' ') {
+    if (!add_space || !byte_bpe->add_space) {
         encode_words(byte_bpe, text, n_bytes, tokens);
         return;
     }

@@ -11,6 +11,11 @@
 #include "engine/text/tokenizer-kinds.h"
 #include "engine/text/utf8.h"
 
+#include <string.h>
+
+/* How vocabularies of pieces write a space. */
+#define SPACE_SIGN "\xE2\x96\x81"
+
 struct SundogTokenizer {
     SundogVocabulary *vocabulary;
     SundogTokenTable *table;
@@ -99,13 +104,25 @@ sundog_tokenizer_get_vocabulary(const SundogTokenizer *tokenizer)
     return tokenizer->vocabulary;
 }
 
+/* Whether a space is added to a stretch of text, where the vocabulary adds any. */
+static bool
+adds_space(const SundogVocabulary *vocabulary, const char *text, size_t n_bytes, bool begins)
+{
+    if (!begins && vocabulary->add_space_once)
+        return false;
+    return !vocabulary->add_space_unless ||
+           (text[0] != ' ' &&
+            (n_bytes < strlen(SPACE_SIGN) || memcmp(text, SPACE_SIGN, strlen(SPACE_SIGN)) != 0));
+}
+
 static void
 encode_plain(const SundogTokenizer *tokenizer, const char *text, size_t n_bytes, bool begins,
              GArray *tokens)
 {
-    bool add_space = begins || !tokenizer->vocabulary->add_space_once;
-    if (n_bytes != 0)
-        tokenizer->way->encode(tokenizer->state, text, n_bytes, add_space, tokens);
+    if (n_bytes == 0)
+        return;
+    bool add_space = adds_space(tokenizer->vocabulary, text, n_bytes, begins);
+    tokenizer->way->encode(tokenizer->state, text, n_bytes, add_space, tokens);
 }
 
 /* How much of the text is left before white space at its end. */
