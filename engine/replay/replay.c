@@ -7,6 +7,7 @@
 
 #include "engine/core/step.h"
 #include "engine/replay/call-list.h"
+#include "engine/replay/cores.h"
 #include "engine/replay/memory.h"
 #include "engine/replay/thread-pool.h"
 #include "engine/replay/weight-store.h"
@@ -90,7 +91,7 @@ set_bounds(SundogReplay *replay, const SundogReplayOptions *options, GError **er
                     sundog_program_get_bounds(get_program(replay, i))->values[v]);
     int64_t units = options->n_threads;
     if (units == 0)
-        units = MIN(g_get_num_processors(), replay->bounds.values[SUNDOG_VARIABLE_UNITS]);
+        units = MIN(sundog_count_cores(), replay->bounds.values[SUNDOG_VARIABLE_UNITS]);
     int64_t sequences = options->max_sequences;
     if (!set_bound(replay, SUNDOG_VARIABLE_UNITS, units, error) ||
         !set_bound(replay, SUNDOG_VARIABLE_TOKENS, options->max_tokens, error) ||

@@ -25,7 +25,7 @@ typedef enum {
 GQuark sundog_replay_error_quark(void);
 
 typedef struct {
-    unsigned n_threads;     /* 0: all processors, as far as the core's bound allows */
+    unsigned n_threads;     /* 0: all cores, as far as the core's bound allows */
     int64_t pool_pages;     /* pages of the paged pool, the null page included */
     int64_t sequence_pages; /* width of the page table: longest context in pages */
     int64_t max_tokens;     /* of a step; 0: the program's bound */

@@ -1,6 +1,9 @@
 /* The pool of threads: every barrier holds, sleepers wake, pools end at any moment. */
 
+#include "engine/replay/cores.h"
 #include "engine/replay/thread-pool.h"
+
+#include <sched.h>
 
 #define N_STEPS 100
 #define N_RUNS 20
@@ -75,6 +78,24 @@ test_ends(void)
     sundog_thread_pool_free(NULL);
 }
 
+static void
+test_cores(void)
+{
+    cpu_set_t before, one;
+    unsigned n = sundog_count_cores();
+    g_assert_cmpuint(n, >=, 1);
+    g_assert_cmpuint(n, <=, g_get_num_processors());
+    /* A process held to one processor has one core. */
+    g_assert_cmpint(sched_getaffinity(0, sizeof before, &before), ==, 0);
+    CPU_ZERO(&one);
+    for (int i = 0; CPU_COUNT(&one) == 0; i++)
+        if (CPU_ISSET(i, &before))
+            CPU_SET(i, &one);
+    g_assert_cmpint(sched_setaffinity(0, sizeof one, &one), ==, 0);
+    g_assert_cmpuint(sundog_count_cores(), ==, 1);
+    g_assert_cmpint(sched_setaffinity(0, sizeof before, &before), ==, 0);
+}
+
 int
 main(int argc, char *argv[])
 {
@@ -82,5 +103,6 @@ main(int argc, char *argv[])
     g_test_add_func("/replay/thread-pool/barriers", test_barriers);
     g_test_add_func("/replay/thread-pool/sleepers", test_sleepers);
     g_test_add_func("/replay/thread-pool/ends", test_ends);
+    g_test_add_func("/replay/cores", test_cores);
     return g_test_run();
 }
