@@ -5,6 +5,7 @@
 
 #include "kernels/contract/layout.h"
 #include "kernels/contract/math.h"
+#include "kernels/host/panels.h"
 
 #define GGUF_F32 0
 #define GGUF_F16 1
@@ -12,11 +13,9 @@
 #define GGUF_Q8_0 8
 #define GGUF_BF16 30
 
-#define BLOCK 32
+#define BLOCK SUNDOG_PANEL_BLOCK
 #define Q4_1_ROW_BLOCK 20 /* d f16, m f16, 16 bytes: low nibbles are columns 0 to 15 */
 #define Q8_0_ROW_BLOCK 34 /* d f16, 32 signed bytes */
-#define Q4_1_PANEL_BLOCK 320
-#define Q8_0_PANEL_PAIR 1088 /* two blocks of 32 columns */
 #define ROWS SUNDOG_PANEL_ROWS
 
 static size_t
@@ -69,9 +68,9 @@ sundog_layout_panel_bytes(SundogLayout layout, int64_t n_columns)
     case SUNDOG_LAYOUT_PANEL16_BF16:
         return round_up((size_t)n_columns * ROWS * element_bytes(layout), 64);
     case SUNDOG_LAYOUT_PANEL16_Q4_1:
-        return blocks * Q4_1_PANEL_BLOCK;
+        return blocks * SUNDOG_Q4_1_BLOCK_BYTES;
     case SUNDOG_LAYOUT_PANEL16_Q8_0:
-        return (blocks + 1) / 2 * Q8_0_PANEL_PAIR;
+        return (blocks + 1) / 2 * SUNDOG_Q8_0_PAIR_BYTES;
     }
     return 0;
 }
@@ -117,18 +116,6 @@ unpack_q4_1_block(const uint8_t *block, size_t r, uint8_t *row)
     }
 }
 
-static uint8_t *
-q8_0_scale(const uint8_t *panel, size_t block, size_t r)
-{
-    return (uint8_t *)panel + block / 2 * Q8_0_PANEL_PAIR + block % 2 * (2 * ROWS) + 2 * r;
-}
-
-static uint8_t *
-q8_0_values(const uint8_t *panel, size_t block, size_t r)
-{
-    return (uint8_t *)panel + block / 2 * Q8_0_PANEL_PAIR + 4 * ROWS + block % 2 * 512 + 4 * r;
-}
-
 /* Moves four values of a row at a time and changes signed to stored form or back: + 128 either way. */
 static void
 copy_q8_0_block(uint8_t *row, uint8_t *lines, bool pack)
@@ -152,11 +139,12 @@ pack_quantized(SundogLayout layout, const uint8_t *rows, int64_t n_rows, size_t 
         const uint8_t *row = rows + r * blocks * row_block;
         for (size_t b = 0; b < blocks; b++, row += row_block) {
             if (q4) {
-                pack_q4_1_block(row, r, panel + b * Q4_1_PANEL_BLOCK);
+                pack_q4_1_block(row, r, panel + b * SUNDOG_Q4_1_BLOCK_BYTES);
                 continue;
             }
-            memcpy(q8_0_scale(panel, b, r), row, 2);
-            copy_q8_0_block((uint8_t *)row + 2, q8_0_values(panel, b, r), true);
+            memcpy((uint8_t *)sundog_q8_0_scales(panel, (int64_t)b) + 2 * r, row, 2);
+            copy_q8_0_block((uint8_t *)row + 2,
+                            (uint8_t *)sundog_q8_0_values(panel, (int64_t)b) + 4 * r, true);
         }
     }
 }
@@ -171,11 +159,12 @@ unpack_quantized(SundogLayout layout, const uint8_t *panel, int64_t n_rows, size
         uint8_t *row = rows + r * blocks * row_block;
         for (size_t b = 0; b < blocks; b++, row += row_block) {
             if (q4) {
-                unpack_q4_1_block(panel + b * Q4_1_PANEL_BLOCK, r, row);
+                unpack_q4_1_block(panel + b * SUNDOG_Q4_1_BLOCK_BYTES, r, row);
                 continue;
             }
-            memcpy(row, q8_0_scale(panel, b, r), 2);
-            copy_q8_0_block(row + 2, q8_0_values(panel, b, r), false);
+            memcpy(row, sundog_q8_0_scales(panel, (int64_t)b) + 2 * r, 2);
+            copy_q8_0_block(row + 2, (uint8_t *)sundog_q8_0_values(panel, (int64_t)b) + 4 * r,
+                            false);
         }
     }
 }
@@ -239,8 +228,8 @@ dequantize_q4_1_block(const uint8_t *block, size_t r, float *values)
 static void
 dequantize_q8_0_block(const uint8_t *panel, size_t block, size_t r, float *values)
 {
-    float d = f16_at(q8_0_scale(panel, block, r));
-    const uint8_t *lines = q8_0_values(panel, block, r);
+    float d = f16_at(sundog_q8_0_scales(panel, (int64_t)block) + 2 * r);
+    const uint8_t *lines = sundog_q8_0_values(panel, (int64_t)block) + 4 * r;
     for (size_t k = 0; k < BLOCK; k++)
         values[k] = d * (float)(lines[64 * (k / 4) + k % 4] - 128);
 }
@@ -272,7 +261,7 @@ sundog_layout_dequantize_row(SundogLayout layout, const uint8_t *matrix, int64_t
     size_t r = (size_t)(row % ROWS), columns = (size_t)n_columns;
     if (layout == SUNDOG_LAYOUT_PANEL16_Q4_1)
         for (size_t b = 0; b < columns / BLOCK; b++)
-            dequantize_q4_1_block(panel + b * Q4_1_PANEL_BLOCK, r, values + b * BLOCK);
+            dequantize_q4_1_block(panel + b * SUNDOG_Q4_1_BLOCK_BYTES, r, values + b * BLOCK);
     else if (layout == SUNDOG_LAYOUT_PANEL16_Q8_0)
         for (size_t b = 0; b < columns / BLOCK; b++)
             dequantize_q8_0_block(panel, b, r, values + b * BLOCK);

@@ -7,17 +7,15 @@
  */
 
 #include "kernels/host/linear-tiles.h"
+#include "kernels/host/panels.h"
 
 #include <immintrin.h>
 
 #define INLINE static inline __attribute__((always_inline))
 #define TOKENS SUNDOG_TILE_TOKENS
-#define GROUPS 8 /* of four columns in a block of 32 */
-#define LANES 8  /* rows in a register */
+#define GROUPS SUNDOG_PANEL_GROUPS
+#define LANES 8 /* rows in a register */
 #define GROUP_BYTES (4 * SUNDOG_UNIT_ROWS)
-#define Q4_1_BLOCK 320
-#define Q8_0_PAIR 1088
-#define Q8_0_ZERO 128
 #define PREFETCH_BYTES 4096
 
 INLINE __m256i
@@ -129,7 +127,7 @@ multiply_q8_0_block(const uint8_t *w, const float *d, const SundogTile *tile, in
     for (int t = 0; t < n_tokens; t++) {
         __m256i dot = _mm256_slli_epi32(_mm256_madd_epi16(high[t], ones), 4);
         dot = _mm256_add_epi32(dot, _mm256_madd_epi16(low[t], ones));
-        int32_t zero = Q8_0_ZERO * (isums[t] + isums[t + TOKENS]);
+        int32_t zero = SUNDOG_Q8_0_ZERO * (isums[t] + isums[t + TOKENS]);
         dot = _mm256_sub_epi32(dot, _mm256_set1_epi32(zero));
         scale_dot(out + t * SUNDOG_UNIT_ROWS, dot, _mm256_loadu_ps(d),
                   tile->scales[block * TOKENS + t]);
@@ -183,17 +181,17 @@ unpack_q4_1(const SundogUnpacked *to, int half, const uint8_t *panel)
     const __m256i nibble = _mm256_set1_epi8(15);
     for (int64_t block = 0; block < to->n_columns / SUNDOG_ACTIVATION_BLOCK; block++) {
         uint8_t *bytes = to->bytes + block * GROUPS * GROUP_BYTES + 64 * half;
-        prefetch(panel, Q4_1_BLOCK / 64);
+        prefetch(panel, SUNDOG_Q4_1_BLOCK_BYTES / 64);
         store_widened(to->scales + block * 32 + 16 * half, panel);
-        store_widened(to->minima + block * 32 + 16 * half, panel + 32);
+        store_widened(to->minima + block * 32 + 16 * half, sundog_q4_1_minima(panel, 0));
 #pragma GCC unroll 8
         for (int i = 0; i < GROUPS; i++) {
-            __m256i w = load(panel + 64 + 32 * i);
+            __m256i w = load(sundog_q4_1_values(panel, 0) + 32 * i);
             uint8_t *low = bytes + i / 2 * 2 * GROUP_BYTES + i % 2 * 32;
             store(low, _mm256_and_si256(w, nibble));
             store(low + GROUP_BYTES, _mm256_and_si256(_mm256_srli_epi16(w, 4), nibble));
         }
-        panel += Q4_1_BLOCK;
+        panel += SUNDOG_Q4_1_BLOCK_BYTES;
     }
 }
 
@@ -201,11 +199,10 @@ static void
 unpack_q8_0(const SundogUnpacked *to, int half, const uint8_t *panel)
 {
     for (int64_t block = 0; block < to->n_columns / SUNDOG_ACTIVATION_BLOCK; block++) {
-        const uint8_t *pair = panel + block / 2 * Q8_0_PAIR;
-        const uint8_t *values = pair + 64 + block % 2 * 512;
+        const uint8_t *values = sundog_q8_0_values(panel, block);
         uint8_t *bytes = to->bytes + block * GROUPS * GROUP_BYTES + 64 * half;
         prefetch(values, GROUPS);
-        store_widened(to->scales + block * 32 + 16 * half, pair + block % 2 * 32);
+        store_widened(to->scales + block * 32 + 16 * half, sundog_q8_0_scales(panel, block));
 #pragma GCC unroll 8
         for (int group = 0; group < GROUPS; group++) {
             store(bytes + group * GROUP_BYTES, load(values + 64 * group));

@@ -6,15 +6,13 @@
  */
 
 #include "kernels/host/linear-tiles.h"
+#include "kernels/host/panels.h"
 
 #include <immintrin.h>
 
 #define INLINE static inline __attribute__((always_inline))
 #define TOKENS SUNDOG_TILE_TOKENS
-#define GROUPS 8 /* of four columns in a block of 32 */
-#define Q4_1_BLOCK 320
-#define Q8_0_PAIR 1088
-#define Q8_0_ZERO 128
+#define GROUPS SUNDOG_PANEL_GROUPS
 /* Far enough ahead that a line from memory is there in time, near enough to stay in the first cache. */
 #define PREFETCH_BYTES 4096
 
@@ -48,7 +46,7 @@ INLINE int32_t
 zero_correction(const SundogTile *tile, int64_t block, int token)
 {
     const int32_t *isums = tile->isums + 2 * TOKENS * block + token;
-    return -Q8_0_ZERO * (isums[0] + isums[TOKENS]);
+    return -SUNDOG_Q8_0_ZERO * (isums[0] + isums[TOKENS]);
 }
 
 /* High nibbles are left where they are, sixteen times too large, and shifted once a block. */
@@ -61,16 +59,16 @@ direct_q4_1(const uint8_t *panel, int64_t n_blocks, const SundogTile *tile, cons
 #pragma GCC unroll 6
     for (int t = 0; t < n_tokens; t++)
         acc[t] = _mm512_setzero_ps();
-    for (int64_t block = 0; block < n_blocks; block++, panel += Q4_1_BLOCK) {
+    for (int64_t block = 0; block < n_blocks; block++, panel += SUNDOG_Q4_1_BLOCK_BYTES) {
         const int8_t *bytes = tile->bytes + block * GROUPS * TOKENS * 4;
         __m512i low[TOKENS], high[TOKENS];
-        prefetch(panel, Q4_1_BLOCK / 64);
+        prefetch(panel, SUNDOG_Q4_1_BLOCK_BYTES / 64);
 #pragma GCC unroll 6
         for (int t = 0; t < n_tokens; t++)
             low[t] = high[t] = _mm512_setzero_si512();
 #pragma GCC unroll 4
         for (int j = 0; j < GROUPS / 2; j++) {
-            __m512i w = load(panel + 64 + 64 * j);
+            __m512i w = load(sundog_q4_1_values(panel, 0) + 64 * j);
             __m512i w_low = _mm512_and_si512(w, low_mask), w_high = _mm512_and_si512(w, high_mask);
 #pragma GCC unroll 6
             for (int t = 0; t < n_tokens; t++) {
@@ -79,7 +77,7 @@ direct_q4_1(const uint8_t *panel, int64_t n_blocks, const SundogTile *tile, cons
                 high[t] = _mm512_dpbusd_epi32(high[t], w_high, broadcast(four + TOKENS * 4));
             }
         }
-        __m512 d = load_halves(panel), m = load_halves(panel + 32);
+        __m512 d = load_halves(panel), m = load_halves(sundog_q4_1_minima(panel, 0));
 #pragma GCC unroll 6
         for (int t = 0; t < n_tokens; t++) {
             __m512i dot = _mm512_add_epi32(low[t], _mm512_srai_epi32(high[t], 4));
@@ -102,8 +100,7 @@ direct_q8_0(const uint8_t *panel, int64_t n_blocks, const SundogTile *tile, cons
     for (int t = 0; t < n_tokens; t++)
         acc[t] = _mm512_setzero_ps();
     for (int64_t block = 0; block < n_blocks; block++) {
-        const uint8_t *pair = panel + block / 2 * Q8_0_PAIR;
-        const uint8_t *values = pair + 64 + block % 2 * 512;
+        const uint8_t *values = sundog_q8_0_values(panel, block);
         const int8_t *bytes = tile->bytes + block * GROUPS * TOKENS * 4;
         __m512i even[TOKENS], odd[TOKENS];
         prefetch(values, GROUPS);
@@ -122,7 +119,7 @@ direct_q8_0(const uint8_t *panel, int64_t n_blocks, const SundogTile *tile, cons
                 odd[t] = _mm512_dpbusd_epi32(odd[t], w_odd, broadcast(four + TOKENS * 4));
             }
         }
-        __m512 d = load_halves(pair + block % 2 * 32);
+        __m512 d = load_halves(sundog_q8_0_scales(panel, block));
 #pragma GCC unroll 6
         for (int t = 0; t < n_tokens; t++) {
             __m512 scale = _mm512_mul_ps(d, _mm512_set1_ps(tile->scales[block * TOKENS + t]));
@@ -181,17 +178,18 @@ unpack_q4_1(const SundogUnpacked *to, int half, const uint8_t *panel)
     const __m512i mask = _mm512_set1_epi8(0x0f);
     for (int64_t block = 0; block < to->n_columns / SUNDOG_ACTIVATION_BLOCK; block++) {
         uint8_t *bytes = to->bytes + block * GROUPS * 128 + 64 * half;
-        prefetch(panel, Q4_1_BLOCK / 64);
+        prefetch(panel, SUNDOG_Q4_1_BLOCK_BYTES / 64);
         _mm512_storeu_ps(to->scales + block * 32 + 16 * half, load_halves(panel));
-        _mm512_storeu_ps(to->minima + block * 32 + 16 * half, load_halves(panel + 32));
+        _mm512_storeu_ps(to->minima + block * 32 + 16 * half,
+                         load_halves(sundog_q4_1_minima(panel, 0)));
 #pragma GCC unroll 4
         for (int j = 0; j < GROUPS / 2; j++) {
-            __m512i w = load(panel + 64 + 64 * j);
+            __m512i w = load(sundog_q4_1_values(panel, 0) + 64 * j);
             _mm512_storeu_si512(bytes + 256 * j, _mm512_and_si512(w, mask));
             _mm512_storeu_si512(bytes + 256 * j + 128,
                                 _mm512_and_si512(_mm512_srli_epi16(w, 4), mask));
         }
-        panel += Q4_1_BLOCK;
+        panel += SUNDOG_Q4_1_BLOCK_BYTES;
     }
 }
 
@@ -199,11 +197,11 @@ static void
 unpack_q8_0(const SundogUnpacked *to, int half, const uint8_t *panel)
 {
     for (int64_t block = 0; block < to->n_columns / SUNDOG_ACTIVATION_BLOCK; block++) {
-        const uint8_t *pair = panel + block / 2 * Q8_0_PAIR;
-        const uint8_t *values = pair + 64 + block % 2 * 512;
+        const uint8_t *values = sundog_q8_0_values(panel, block);
         uint8_t *bytes = to->bytes + block * GROUPS * 128 + 64 * half;
         prefetch(values, GROUPS);
-        _mm512_storeu_ps(to->scales + block * 32 + 16 * half, load_halves(pair + block % 2 * 32));
+        _mm512_storeu_ps(to->scales + block * 32 + 16 * half,
+                         load_halves(sundog_q8_0_scales(panel, block)));
 #pragma GCC unroll 8
         for (int group = 0; group < GROUPS; group++)
             _mm512_storeu_si512(bytes + 128 * group, load(values + 64 * group));

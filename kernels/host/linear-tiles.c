@@ -14,6 +14,7 @@
 #include "kernels/contract/linear.h"
 #include "kernels/contract/silu-mul.h"
 #include "kernels/host/half.h"
+#include "kernels/host/panels.h"
 #include "kernels/host/quantize.h"
 #include "kernels/host/simd.h"
 
@@ -154,13 +155,14 @@ static void
 dequantize_q4_1(const SundogUnpacked *to, int half, const uint8_t *panel)
 {
     float d[ROWS], m[ROWS];
-    for (int64_t block = 0; block < to->n_columns / 32; block++, panel += 320) {
+    for (int64_t block = 0; block < to->n_columns / 32; block++) {
+        const uint8_t *lines = sundog_q4_1_values(panel, block);
         float *values = to->values + block * 32 * UNIT + ROWS * half;
-        sundog_load_halves(d, (const uint16_t *)panel, ROWS);
-        sundog_load_halves(m, (const uint16_t *)panel + ROWS, ROWS);
+        sundog_load_halves(d, (const uint16_t *)sundog_q4_1_scales(panel, block), ROWS);
+        sundog_load_halves(m, (const uint16_t *)sundog_q4_1_minima(panel, block), ROWS);
         for (int group = 0; group < 8; group++)
-            dequantize_q4_1_line((const uint32_t *)(panel + 64 + group / 2 * 64), group % 2 * 4, d,
-                                 m, values + group * 4 * UNIT);
+            dequantize_q4_1_line((const uint32_t *)(lines + group / 2 * SUNDOG_PANEL_LINE),
+                                 group % 2 * 4, d, m, values + group * 4 * UNIT);
     }
 }
 
@@ -169,14 +171,13 @@ dequantize_q8_0(const SundogUnpacked *to, int half, const uint8_t *panel)
 {
     float d[ROWS];
     for (int64_t block = 0; block < to->n_columns / 32; block++) {
-        const uint8_t *pair = panel + block / 2 * 1088;
-        const uint32_t *line = (const uint32_t *)(pair + 64 + block % 2 * 512);
+        const uint32_t *line = (const uint32_t *)sundog_q8_0_values(panel, block);
         float *values = to->values + block * 32 * UNIT + ROWS * half;
-        sundog_load_halves(d, (const uint16_t *)pair + block % 2 * ROWS, ROWS);
+        sundog_load_halves(d, (const uint16_t *)sundog_q8_0_scales(panel, block), ROWS);
         for (int group = 0; group < 8; group++, line += ROWS)
             for (int i = 0; i < 4; i++, values += UNIT)
                 for (int r = 0; r < ROWS; r++) {
-                    int32_t q = (int32_t)(line[r] >> (8 * i) & 255) - 128;
+                    int32_t q = (int32_t)(line[r] >> (8 * i) & 255) - SUNDOG_Q8_0_ZERO;
                     values[r] = d[r] * (float)q;
                 }
     }

@@ -8,6 +8,7 @@
 #include "kernels/contract/silu-mul.h"
 #include "kernels/host/half.h"
 #include "kernels/host/kernel.h"
+#include "kernels/host/panels.h"
 #include "kernels/host/quantize.h"
 
 /* One row of a weight, taken out of its panel into the workspace. */
@@ -47,13 +48,15 @@ static void
 take_q4_1_row(Linear *linear, const uint8_t *panel, int64_t r)
 {
     for (int64_t k = 0; k < linear->n_columns; k++) {
-        const uint8_t *block = panel + k / 32 * 320;
+        const uint8_t *values = sundog_q4_1_values(panel, k / 32);
         int64_t group = k % 32 / 4;
-        uint8_t byte = block[64 + group / 2 * 64 + 4 * r + k % 4];
+        uint8_t byte = values[group / 2 * SUNDOG_PANEL_LINE + 4 * r + k % 4];
         linear->row.integers[k] = group % 2 == 0 ? byte & 15 : byte >> 4;
         if (k % 32 == 0) {
-            sundog_load_halves(&linear->row.scales[k / 32], (const uint16_t *)block + r, 1);
-            sundog_load_halves(&linear->row.minima[k / 32], (const uint16_t *)block + 16 + r, 1);
+            sundog_load_halves(&linear->row.scales[k / 32],
+                               (const uint16_t *)sundog_q4_1_scales(panel, k / 32) + r, 1);
+            sundog_load_halves(&linear->row.minima[k / 32],
+                               (const uint16_t *)sundog_q4_1_minima(panel, k / 32) + r, 1);
         }
     }
 }
@@ -62,11 +65,12 @@ static void
 take_q8_0_row(Linear *linear, const uint8_t *panel, int64_t r)
 {
     for (int64_t k = 0; k < linear->n_columns; k++) {
-        const uint8_t *pair = panel + k / 64 * 1088;
-        linear->row.integers[k] = pair[64 + k % 64 / 4 * 64 + 4 * r + k % 4] - 128;
+        const uint8_t *values = sundog_q8_0_values(panel, k / 32);
+        linear->row.integers[k] =
+            values[k % 32 / 4 * SUNDOG_PANEL_LINE + 4 * r + k % 4] - SUNDOG_Q8_0_ZERO;
         if (k % 32 == 0)
             sundog_load_halves(&linear->row.scales[k / 32],
-                               (const uint16_t *)pair + k % 64 / 32 * 16 + r, 1);
+                               (const uint16_t *)sundog_q8_0_scales(panel, k / 32) + r, 1);
     }
 }
 
