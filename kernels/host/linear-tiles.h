@@ -3,7 +3,7 @@
 /*
  * What linear-tiles.c asks of an instruction set: integer products of 32 rows of a quantized weight and
  * one a8 tile of 6 tokens. Rows are taken out of their panels once and then meet every tile; where a
- * call has one tile only, a set may go straight over the panel instead.
+ * call has few tiles, a set may go straight over the panel instead.
  *
  * Results are out[token][row], SUNDOG_UNIT_ROWS floats a token.
  */
