@@ -50,6 +50,17 @@ tell(SundogAnnouncer *self, const char *text)
                                        -1);
 }
 
+/* Marks of Markdown are for the eye. */
+static char *
+dup_spoken(const char *text, size_t n_bytes)
+{
+    GString *spoken = g_string_sized_new(n_bytes);
+    for (size_t i = 0; i < n_bytes; i++)
+        if (!strchr("*`#|~", text[i]))
+            g_string_append_c(spoken, text[i]);
+    return g_strstrip(g_string_free(spoken, FALSE));
+}
+
 static void
 on_changed(SundogAnnouncer *self)
 {
@@ -60,7 +71,7 @@ on_changed(SundogAnnouncer *self)
     size_t n = sundog_announcer_count_sentences(content->str + self->n_told, ended);
     if (n == 0)
         return;
-    g_autofree char *text = g_strstrip(g_strndup(content->str + self->n_told, n));
+    g_autofree char *text = dup_spoken(content->str + self->n_told, n);
     self->n_told += n;
     if (*text)
         tell(self, text);

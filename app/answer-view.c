@@ -110,6 +110,10 @@ update_details(SundogAnswerView *self)
     gtk_widget_set_visible(GTK_WIDGET(self->details), summary != NULL);
     gtk_menu_button_set_label(self->details, summary ? summary : "");
     gtk_label_set_text(self->details_text, text ? text : "");
+    g_autofree char *name = summary ? g_strdup_printf(_("Details, %s"), summary) : NULL;
+    if (name)
+        gtk_accessible_update_property(GTK_ACCESSIBLE(self->details), GTK_ACCESSIBLE_PROPERTY_LABEL,
+                                       name, -1);
 }
 
 static void

@@ -18,7 +18,8 @@ struct _SundogComposer {
     GtkProgressBar *context_bar;
     GtkLabel *context_label;
     GtkLabel *activity;
-    GtkButton *send;
+    GtkWidget *stop;
+    GtkWidget *send;
     GtkMenuButton *parameters_button;
     SundogParameters *parameters;
     bool running;
@@ -37,18 +38,18 @@ sundog_composer_dup_text(SundogComposer *composer)
     return gtk_text_buffer_get_text(composer->buffer, &start, &end, FALSE);
 }
 
-/* While an answer runs the button stops it, unless there is text: then it queues that. */
+/* While an answer runs there is Stop in the place of Send; with text, what is sent next stands beside it. */
 static void
-update_button(SundogComposer *self)
+update_buttons(SundogComposer *self)
 {
     bool empty = gtk_text_buffer_get_char_count(self->buffer) == 0;
-    bool stops = self->running && empty;
-    const char *name = stops ? _("Stop") : self->running ? _("Send next") : _("Send");
-    gtk_button_set_icon_name(self->send, stops ? "sundog-stop-symbolic" : "sundog-send-symbolic");
-    gtk_widget_set_tooltip_text(GTK_WIDGET(self->send), name);
+    const char *name = self->running ? _("Send next") : _("Send");
+    gtk_widget_set_visible(self->stop, self->running);
+    gtk_widget_set_visible(self->send, !self->running || !empty);
+    gtk_widget_set_sensitive(self->send, !empty);
+    gtk_widget_set_tooltip_text(self->send, name);
     gtk_accessible_update_property(GTK_ACCESSIBLE(self->send), GTK_ACCESSIBLE_PROPERTY_LABEL, name,
                                    -1);
-    gtk_widget_set_sensitive(GTK_WIDGET(self->send), self->running || !empty);
 }
 
 static void
@@ -68,17 +69,20 @@ on_send_key(gpointer user_data)
 static void
 on_send_clicked(GtkButton *button, SundogComposer *self)
 {
-    if (self->running && gtk_text_buffer_get_char_count(self->buffer) == 0)
-        g_signal_emit(self, signals[STOP], 0);
-    else
-        send_text(self);
+    send_text(self);
+}
+
+static void
+on_stop_clicked(GtkButton *button, SundogComposer *self)
+{
+    g_signal_emit(self, signals[STOP], 0);
 }
 
 static void
 on_buffer_changed(GtkTextBuffer *buffer, SundogComposer *self)
 {
     gtk_widget_set_visible(self->placeholder, gtk_text_buffer_get_char_count(buffer) == 0);
-    update_button(self);
+    update_buttons(self);
     g_signal_emit(self, signals[CHANGED], 0);
 }
 
@@ -135,7 +139,7 @@ sundog_composer_set_running(SundogComposer *composer, bool running, const char *
 {
     composer->running = running;
     gtk_label_set_text(composer->activity, running && activity ? activity : "");
-    update_button(composer);
+    update_buttons(composer);
 }
 
 void
@@ -203,11 +207,13 @@ sundog_composer_class_init(SundogComposerClass *class)
     BIND(context_bar);
     BIND(context_label);
     BIND(activity);
+    BIND(stop);
     BIND(send);
     BIND(parameters_button);
     BIND(parameters);
 #undef BIND
     gtk_widget_class_bind_template_callback(widget_class, on_send_clicked);
+    gtk_widget_class_bind_template_callback(widget_class, on_stop_clicked);
     gtk_widget_class_bind_template_callback(widget_class, on_buffer_changed);
     gtk_widget_class_bind_template_callback(widget_class, on_preedit);
     gtk_widget_class_bind_template_callback(widget_class, on_unqueue);

@@ -2,7 +2,7 @@
 
 /*
  * Where the person writes: a text that grows to eight lines, the chat's parameters, how much context it
- * will take, and one button that is Send, or Stop from the first moment of an answer to its last token.
+ * will take, and Send, or Stop in its place from the first moment of an answer to its last token.
  *
  * Signals: "send" (text), "stop", "edit-last" (Up in an empty composer), "changed" (the text),
  * "unqueue" (what was queued is to be edited again), "parameters" (the chat's were changed).

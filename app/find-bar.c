@@ -12,6 +12,7 @@ struct _SundogFindBar {
     GtkLabel *count;
     GPtrArray *messages;
     GArray *matches; /* of unsigned, indices of messages */
+    char *searched;  /* what they hold */
     unsigned at;
 };
 
@@ -41,6 +42,8 @@ on_search(GtkSearchEntry *entry, SundogFindBar *self)
 {
     g_autofree char *wanted = g_utf8_casefold(gtk_editable_get_text(GTK_EDITABLE(entry)), -1);
     g_array_set_size(self->matches, 0);
+    g_free(self->searched);
+    self->searched = g_strdup(gtk_editable_get_text(GTK_EDITABLE(entry)));
     for (unsigned i = 0; *wanted && self->messages && i < self->messages->len; i++) {
         SundogMessage *message = self->messages->pdata[i];
         g_autofree char *text = g_utf8_casefold(message->content->str, -1);
@@ -64,6 +67,16 @@ static void
 on_before(SundogFindBar *self)
 {
     step(self, -1);
+}
+
+/* Enter goes on, or searches where the entry has not told of the last keys yet. */
+static void
+on_activate(SundogFindBar *self)
+{
+    if (g_strcmp0(self->searched, gtk_editable_get_text(GTK_EDITABLE(self->entry))) == 0)
+        step(self, -1);
+    else
+        on_search(self->entry, self);
 }
 
 static void
@@ -94,6 +107,7 @@ sundog_find_bar_close(SundogFindBar *bar)
     gtk_search_bar_set_search_mode(bar->bar, FALSE);
     g_clear_pointer(&bar->messages, g_ptr_array_unref);
     g_array_set_size(bar->matches, 0);
+    g_clear_pointer(&bar->searched, g_free);
 }
 
 static void
@@ -102,6 +116,7 @@ sundog_find_bar_dispose(GObject *object)
     SundogFindBar *self = SUNDOG_FIND_BAR(object);
     gtk_widget_dispose_template(GTK_WIDGET(self), SUNDOG_TYPE_FIND_BAR);
     g_clear_pointer(&self->messages, g_ptr_array_unref);
+    g_clear_pointer(&self->searched, g_free);
     g_clear_pointer(&self->matches, g_array_unref);
     G_OBJECT_CLASS(sundog_find_bar_parent_class)->dispose(object);
 }
@@ -119,6 +134,7 @@ sundog_find_bar_class_init(SundogFindBarClass *class)
     gtk_widget_class_bind_template_child(widget_class, SundogFindBar, entry);
     gtk_widget_class_bind_template_child(widget_class, SundogFindBar, count);
     gtk_widget_class_bind_template_callback(widget_class, on_search);
+    gtk_widget_class_bind_template_callback(widget_class, on_activate);
     gtk_widget_class_bind_template_callback(widget_class, on_before);
     gtk_widget_class_bind_template_callback(widget_class, on_after);
     gtk_widget_class_bind_template_callback(widget_class, on_close);

@@ -136,8 +136,8 @@ on_remove(SundogLibraryRow *row, SundogLibraryPage *self)
         GTK_WINDOW(sundog_window_of(GTK_WIDGET(self))), GTK_DIALOG_MODAL, GTK_MESSAGE_QUESTION,
         GTK_BUTTONS_NONE, _("Delete “%s”?"), sundog_shelf_get_title(entry));
     gtk_message_dialog_format_secondary_text(GTK_MESSAGE_DIALOG(dialog), "%s", consequences);
-    gtk_dialog_add_button(GTK_DIALOG(dialog), _("_Cancel"), GTK_RESPONSE_CANCEL);
-    GtkWidget *yes = gtk_dialog_add_button(GTK_DIALOG(dialog), _("_Delete"), GTK_RESPONSE_ACCEPT);
+    gtk_dialog_add_button(GTK_DIALOG(dialog), _("Cancel"), GTK_RESPONSE_CANCEL);
+    GtkWidget *yes = gtk_dialog_add_button(GTK_DIALOG(dialog), _("Delete"), GTK_RESPONSE_ACCEPT);
     gtk_widget_add_css_class(yes, "destructive-action");
     gtk_widget_add_css_class(dialog, "sundog");
     gtk_dialog_set_default_response(GTK_DIALOG(dialog), GTK_RESPONSE_CANCEL);

@@ -148,6 +148,8 @@ fill_row(GtkWidget *widget, JsonObject *request)
     row->id = g_strdup(sundog_json_get_string(request, "id", ""));
     gtk_label_set_text(row->title, title);
     gtk_label_set_text(row->facts, facts);
+    gtk_accessible_update_property(GTK_ACCESSIBLE(widget), GTK_ACCESSIBLE_PROPERTY_LABEL, title,
+                                   -1);
     gtk_widget_set_visible(row->stop, is_running(sundog_json_get_string(request, "state", "")));
 }
 

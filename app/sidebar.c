@@ -142,10 +142,11 @@ on_stop_search(GtkSearchEntry *entry, SundogSidebar *self)
     gtk_widget_activate_action(GTK_WIDGET(self), "win.focus-composer", NULL);
 }
 
-/* Enter in the search opens the first that was found. */
+/* Enter in the search opens the first that is found, also before the entry has told of the last keys. */
 static void
 on_search_activate(GtkSearchEntry *entry, SundogSidebar *self)
 {
+    on_search(entry, self);
     GtkListBoxRow *row = gtk_list_box_get_row_at_index(self->list, 0);
     if (row)
         g_signal_emit(self, signals[OPEN_CHAT], 0, sundog_chat_row_get_chat(SUNDOG_CHAT_ROW(row)));

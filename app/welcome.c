@@ -96,6 +96,7 @@ add_suggestion(SundogWelcome *self, const char *text)
                                     "natural-wrap-mode", GTK_NATURAL_WRAP_NONE, NULL);
     GtkWidget *button = g_object_new(GTK_TYPE_BUTTON, "child", label, NULL);
     gtk_widget_add_css_class(button, "suggestion");
+    gtk_accessible_update_property(GTK_ACCESSIBLE(button), GTK_ACCESSIBLE_PROPERTY_LABEL, text, -1);
     g_object_set_data_full(G_OBJECT(button), "text", g_strdup(text), g_free);
     g_signal_connect(button, "clicked", G_CALLBACK(on_suggestion), self);
     gtk_box_append(GTK_BOX(self->suggestions), button);

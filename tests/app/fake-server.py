@@ -3,7 +3,7 @@
 canned Markdown. Run as `fake-server.py serve --parent PID`, as the app runs the real one; it publishes itself in
 $XDG_RUNTIME_DIR/sundog/server.json and ends with its parent.
 
-What it does is told by the prompt: a last message with "fast N" streams N deltas without a pause, "slow N" N
+What it does is told by the prompt: a last message with "flood N" streams N deltas at 5,000 a second, "slow N" N
 deltas with 50 ms between them, "hold" never writes a token, "load" shows loading first, "refuse" is a 400, "cut"
 breaks the stream in its middle, "think" reasons first, "error" sends an error inside the stream, "die" kills the
 server; anything else gets the canned answer. A file fake-server.json in $XDG_CONFIG_HOME sets `empty` (no models),
@@ -16,6 +16,7 @@ import json
 import os
 import re
 import signal
+import socket
 import sys
 import threading
 import time
@@ -55,6 +56,7 @@ print(f"{least_deviation(1.31):.1f} degrees")
 
 More is in the [atlas of optics](https://www.atoptics.co.uk/)."""
 
+FLOOD_A_SECOND, FLOOD_BATCH = 5000, 25
 NAME = "smollm2-135m-instruct"
 MODEL = {"name": NAME, "title": "SmolLM2 135M Instruct", "bytes": 98362432, "damaged": False, "problem": None,
          "licence": "Apache-2.0", "maker": "Hugging Face", "n_parameters": 134515008, "context_length": 8192,
@@ -246,7 +248,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def chat(self, body):
         prompt = body["messages"][-1]["content"]
-        match = re.match(r"(fast|slow) (\d+)", prompt)
+        match = re.match(r"(flood|slow) (\d+)", prompt)
         STATE.write_log("info", f"chat completion for {body.get('model')}")
         if prompt.startswith("refuse"):
             self.refuse(400, "this prompt has 9000 tokens, the context has 8192")
@@ -291,22 +293,23 @@ class Handler(BaseHTTPRequestHandler):
                 self.send(self.chunk({"reasoning_content": word}))
                 time.sleep(0.03)
         deltas = self.deltas(prompt, match)
-        pause = 0.05 if match and match.group(1) == "slow" else 0 if match else STATE.options.get("pause", 0.004)
+        pause = 0.05 if match else STATE.options.get("pause", 0.004)
         start, pending = time.monotonic(), b""
         request["state"] = "decode"
         for i, delta in enumerate(deltas):
             if prompt.startswith("cut") and i == len(deltas) // 2:
-                self.connection.close()
+                self.connection.shutdown(socket.SHUT_RDWR)
                 raise OSError
             if prompt.startswith("error") and i == len(deltas) // 2:
                 self.send(b'data: {"error":{"message":"the engine was lost"}}\n\n')
                 return
             pending += self.chunk({"content": delta})
-            if pause or len(pending) > 4000:
-                self.send(pending)
-                pending = b""
-            if pause:
-                time.sleep(pause)
+            flood = match and match.group(1) == "flood"
+            if flood and (i + 1) % FLOOD_BATCH:
+                continue
+            self.send(pending)
+            pending = b""
+            time.sleep(max(0, start + (i + 1) / FLOOD_A_SECOND - time.monotonic()) if flood else pause)
             request["produced_tokens"] = i + 1
             if i % 16 == 0:
                 STATE.tell("request", request)

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""What the app costs: time to its window, memory with a chat of fifty messages, wake-ups at rest."""
+
+import os
+import re
+import runpy
+import sqlite3
+import time
+
+from desktop import SOURCE, Desktop
+
+MOST_WINDOW_S = 1.0
+MOST_MEMORY_MB = 100
+MOST_WAKE_UPS_A_SECOND = 1.0
+N_MESSAGES = 50
+# GTK lets the caret blink for ten seconds after the last key.
+CARET_S = 11
+WATCHED_S = 15
+
+
+def fill_chat():
+    """A chat of fifty messages, written into the store as the app would."""
+    text = runpy.run_path(os.path.join(SOURCE, "tests/app/fake-server.py"))["ANSWER"]
+    path = os.path.join(os.environ["XDG_DATA_HOME"], "sundog", "chats.db")
+    database = sqlite3.connect(path)
+    now = int(time.time() * 1e6)
+    chat = database.execute("INSERT INTO chat (title, updated_us) VALUES ('Fifty messages', ?)", (now,)).lastrowid
+    parent = 0
+    for i in range(N_MESSAGES):
+        content = f"Question {i}" if i % 2 == 0 else text
+        parent = database.execute("INSERT INTO message (chat, parent, role, state, content, created_us) "
+                                  "VALUES (?, ?, ?, 0, ?, ?)", (chat, parent, i % 2, content, now)).lastrowid
+    database.execute("UPDATE chat SET head = ? WHERE id = ?", (parent, chat))
+    database.commit()
+    database.close()
+    return chat
+
+
+def read_memory_mb(pid):
+    with open(f"/proc/{pid}/smaps_rollup", encoding="utf-8") as file:
+        return int(re.search(r"^Pss:\s+(\d+) kB", file.read(), re.M).group(1)) / 1000
+
+
+def count_wake_ups(pid):
+    """Voluntary switches of all threads: each is one sleep that ended."""
+    total = 0
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/status", encoding="utf-8") as file:
+            total += int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", file.read(), re.M).group(1))
+    return total
+
+
+def main():
+    app = Desktop()
+    app.start()
+    app.expect(re.compile(r"^Port \d+$"))
+    app.close()
+    chat = fill_chat()
+    app.set_setting("last-chat", f"int64 {chat}")
+    window_s = app.start()
+    app.expect("Fifty messages – Sundog", "frame")
+    app.expect("Question 48")
+    # Scrolling to the top gives every message its widgets.
+    app.key("ctrl+f")
+    app.type("Question 0")
+    app.key("Return")
+    app.expect("Question 0")
+    app.key("Escape")
+    pid = app.process.pid
+    time.sleep(CARET_S)
+    before = count_wake_ups(pid)
+    time.sleep(WATCHED_S)
+    wake_ups = (count_wake_ups(pid) - before) / WATCHED_S
+    memory = read_memory_mb(pid)
+    print(f"window after {window_s:.2f} s, {memory:.1f} MB, {wake_ups:.2f} wake-ups a second")
+    app.shot("fifty")
+    app.close()
+    assert window_s < MOST_WINDOW_S
+    assert memory < MOST_MEMORY_MB
+    assert wake_ups <= MOST_WAKE_UPS_A_SECOND
+
+
+main()
