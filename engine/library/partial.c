@@ -141,7 +141,8 @@ sundog_partial_open(const char *folder, const char *name, const char *url, GErro
         fail(partial->path, "read", error);
         return NULL;
     }
-    partial->n_bytes = MIN(read_state(partial), (uint64_t)status.st_size);
+    uint64_t n_synced = read_state(partial);
+    partial->n_bytes = MIN(n_synced, (uint64_t)status.st_size);
     partial->n_synced = partial->n_bytes;
     if (ftruncate(partial->fd, (off_t)partial->n_bytes) != 0) {
         fail(partial->path, "cut", error);

@@ -37,7 +37,7 @@ void harness_set_script(const char *name, const char *script);
 char *harness_dup_engine_log(const char *name);
 /* How often the text stands in it. */
 guint harness_count_in_log(const char *name, const char *text);
-/* Waits until it does so often; the test fails after ten seconds. */
+/* Waits until it does so often; the test fails after forty seconds. */
 void harness_wait_for_log(const char *name, const char *text, guint times);
 
 /* The process of its last start. */
@@ -47,7 +47,7 @@ int harness_get_engine_pid(const char *name);
 Harness *harness_start(const char *core);
 Harness *harness_start_with(const SundogServerOptions *options);
 void harness_stop(Harness *harness);
-/* Waits until /health says 200; the test fails after ten seconds. */
+/* Waits until /health says 200; the test fails after forty seconds. */
 void harness_wait_ready(const Harness *harness);
 
 /* {"model": "tiny", "messages": [user: text], "stream": true, further members} */

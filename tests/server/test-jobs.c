@@ -26,7 +26,7 @@ dup_state(const Harness *harness, const char *id)
 static void
 wait_for_state(const Harness *harness, const char *id, const char *wanted)
 {
-    int64_t deadline = g_get_monotonic_time() + 10 * G_USEC_PER_SEC;
+    int64_t deadline = g_get_monotonic_time() + 40 * G_USEC_PER_SEC;
     for (;;) {
         g_autofree char *state = dup_state(harness, id);
         if (strcmp(state, wanted) == 0)

@@ -247,6 +247,10 @@ send_many(const Harness *harness, int n)
 static void
 test_memory(void)
 {
+#ifdef __SANITIZE_ADDRESS__
+    g_test_skip("the sanitizer keeps freed memory back, so that its size says nothing");
+    return;
+#endif
     harness_make_core("tiny", script);
     g_autoptr(Harness) harness = harness_start("tiny");
     harness_wait_ready(harness);

@@ -379,8 +379,12 @@ test_latency(void)
     g_test_message("to the first token %.0f us, a token %.1f us", best_first, best_token);
     g_test_minimized_result(best_first, "first token, us");
     g_test_minimized_result(best_token, "a token, us");
+#ifdef __SANITIZE_ADDRESS__
+    g_test_skip("the sanitizer's own time is no measure");
+#else
     g_assert_cmpfloat(best_first, <, 2000);
     g_assert_cmpfloat(best_token, <, 100);
+#endif
 }
 
 int
