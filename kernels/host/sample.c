@@ -143,6 +143,23 @@ filter_weights(const Sampler *s, uint64_t cut, double least)
     return sum;
 }
 
+/* Keys of the tokens whose weights are above a bound. Most blocks have none, and that is seen by a loop
+ * that a compiler makes vectors of. */
+static int64_t
+collect_above(const Sampler *s, int64_t bound)
+{
+    int64_t n_keys = 0;
+    for (int64_t first = 0; first < s->n; first += BLOCK) {
+        int64_t end = sundog_min(first + BLOCK, s->n), n_above = 0;
+        for (int64_t i = first; i < end; i++)
+            n_above += s->weights[i] > bound;
+        for (int64_t i = first; n_above > 0 && i < end; i++)
+            if (s->weights[i] > bound)
+                s->keys[n_keys++] = sundog_sample_key(sundog_logit_order(s->logits[i]), i);
+    }
+    return n_keys;
+}
+
 /* Tokens whose weights all together cannot make up what top-p leaves out need not be looked at. */
 static uint64_t
 find_top_p_cut(const Sampler *s, int64_t sum)
@@ -150,11 +167,8 @@ find_top_p_cut(const Sampler *s, int64_t sum)
     double reach = (double)s->options->top_p * (double)sum;
     if (!(reach < (double)sum))
         return NOTHING_CUT;
-    int64_t wanted = reach > 1 ? (int64_t)ceil(reach) : 1, n_keys = 0;
-    int64_t negligible = (sum - wanted) / s->n;
-    for (int64_t i = 0; i < s->n; i++)
-        if (s->weights[i] > negligible)
-            s->keys[n_keys++] = sundog_sample_key(sundog_logit_order(s->logits[i]), i);
+    int64_t wanted = reach > 1 ? (int64_t)ceil(reach) : 1;
+    int64_t n_keys = collect_above(s, (sum - wanted) / s->n);
     return sundog_select_cut(s->keys, n_keys, s->weights, wanted);
 }
 
