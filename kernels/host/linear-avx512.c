@@ -251,18 +251,17 @@ multiply_tile(const SundogUnpacked *weight, const SundogTile *tile, const bool h
                 dot[t][1] = _mm512_dpbusd_epi32(dot[t][1], second, a);
             }
         }
-#pragma GCC unroll 2
-        for (int half = 0; half < 2; half++) {
-            __m512 row_scale = _mm512_loadu_ps(d + 16 * half);
-            __m512 row_minimum = has_minima ? _mm512_loadu_ps(m + 16 * half) : _mm512_setzero_ps();
 #pragma GCC unroll 6
-            for (int t = 0; t < TOKENS; t++) {
-                __m512 scale = _mm512_mul_ps(row_scale, _mm512_set1_ps(scales[t]));
+        for (int t = 0; t < TOKENS; t++) {
+            __m512 token_scale = _mm512_set1_ps(scales[t]), sum = _mm512_set1_ps(sums[t]);
+#pragma GCC unroll 2
+            for (int half = 0; half < 2; half++) {
+                __m512 scale = _mm512_mul_ps(token_scale, _mm512_loadu_ps(d + 16 * half));
                 acc[t][half] =
                     _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot[t][half]), scale, acc[t][half]);
                 if (has_minima)
                     acc[t][half] =
-                        _mm512_fmadd_ps(row_minimum, _mm512_set1_ps(sums[t]), acc[t][half]);
+                        _mm512_fmadd_ps(sum, _mm512_loadu_ps(m + 16 * half), acc[t][half]);
             }
         }
         w += GROUPS * 128;
