@@ -19,6 +19,7 @@ enum {
 /* X(name), in alphabetical order: `sundog NAME` is sundog_command_NAME in NAME.c. */
 #define SUNDOG_COMMANDS(X) \
     X(bench)               \
+    X(chat)                \
     X(config)              \
     X(doctor)              \
     X(fit)                 \

@@ -195,6 +195,12 @@ sundog_engine_session_get_ready(const SundogEngineSession *session)
     return &session->ready;
 }
 
+bool
+sundog_engine_session_has_ended(const SundogEngineSession *session)
+{
+    return session->ended;
+}
+
 pid_t
 sundog_engine_session_get_pid(const SundogEngineSession *session)
 {

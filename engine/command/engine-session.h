@@ -27,6 +27,8 @@ SundogEngineSession *sundog_engine_session_open(SundogLibrary *library,
 void sundog_engine_session_free(SundogEngineSession *session);
 
 const SundogReady *sundog_engine_session_get_ready(const SundogEngineSession *session);
+/* Whether the engine is gone, after which every question fails. */
+bool sundog_engine_session_has_ended(const SundogEngineSession *session);
 pid_t sundog_engine_session_get_pid(const SundogEngineSession *session);
 /* The core's tokenizer, template and sampling profile; borrowed. */
 const SundogCoreText *sundog_engine_session_get_text(const SundogEngineSession *session);

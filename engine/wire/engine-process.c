@@ -414,6 +414,8 @@ static void
 tie_to_parent(gpointer data)
 {
     const pid_t *parent = data;
+    /* A terminal sends Ctrl+C to the child as well; what it means is the parent's to say. */
+    signal(SIGINT, SIG_IGN);
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != *parent) {
         _exit(127);
     }
