@@ -219,7 +219,7 @@ chat(const char *word, GError **error)
         core != NULL ? sundog_engine_session_open(library, core, &session_options, error) : NULL;
     if (session == NULL)
         return SUNDOG_EXIT_FAILED;
-    if (sundog_engine_session_get_template(session) == NULL) {
+    if (sundog_engine_session_get_text(session)->chat_template == NULL) {
         g_set_error(error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
                     "%s has no chat template: `sundog run %s --raw -p TEXT` completes text with it",
                     core->name, core->name);
