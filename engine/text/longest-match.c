@@ -21,9 +21,11 @@ free_state(void *state)
 static void *
 new_state(const SundogVocabulary *vocabulary, const SundogTokenTable *table, GError **error)
 {
-    (void)error;
+    SundogTokenTrie *trie = sundog_token_trie_new(vocabulary, table, error);
+    if (trie == NULL)
+        return NULL;
     LongestMatch *longest_match = g_new0(LongestMatch, 1);
-    longest_match->trie = sundog_token_trie_new(vocabulary, table);
+    longest_match->trie = trie;
     longest_match->unknown = vocabulary->unknown;
     return longest_match;
 }

@@ -98,6 +98,9 @@ rank_of_score(float score)
     return MIN(~ordered, SUNDOG_MERGE_LAST_RANK);
 }
 
+/* Longer tokens come of no merge: no vocabulary has them, and each costs the square of its length. */
+#define LONGEST_MERGED_BYTES 1024
+
 /* Every way to cut the token in two symbols. */
 static void
 collect_cuts(const SundogVocabulary *vocabulary, const SundogTokenTable *tokens,
@@ -125,7 +128,8 @@ sundog_merge_table_new_from_scores(const SundogVocabulary *vocabulary,
     for (uint32_t i = 0; i < vocabulary->n_tokens; i++) {
         size_t n_bytes;
         const char *bytes = sundog_token_table_get(tokens, i, &n_bytes);
-        if (n_bytes > 1 && sundog_token_table_find(tokens, bytes, n_bytes) == i)
+        if (n_bytes > 1 && n_bytes <= LONGEST_MERGED_BYTES &&
+            sundog_token_table_find(tokens, bytes, n_bytes) == i)
             collect_cuts(vocabulary, tokens, symbols, i, merges);
     }
     SundogMergeTable *table = new_empty(merges->len);

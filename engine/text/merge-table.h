@@ -22,7 +22,8 @@ typedef struct {
  * token, or no token. Of two merges of the same pair the first stays. */
 SundogMergeTable *sundog_merge_table_new(const SundogVocabulary *vocabulary,
                                          const SundogTokenTable *tokens, SundogSpelling spelling);
-/* Two symbols merge wherever their texts are a token's together, the higher its score the earlier. */
+/* Two symbols merge wherever their texts are a token's together, of up to 1,024 bytes, the higher its
+ * score the earlier. */
 SundogMergeTable *sundog_merge_table_new_from_scores(const SundogVocabulary *vocabulary,
                                                      const SundogTokenTable *tokens,
                                                      const SundogSymbols *symbols);

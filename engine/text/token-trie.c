@@ -2,7 +2,11 @@
 
 #include "engine/text/token-trie.h"
 
+#include "engine/format/error.h"
+
 #include <string.h>
+
+#define MAX_NODES (1u << 25)
 
 typedef struct {
     uint32_t first_child;
@@ -86,17 +90,24 @@ expand(SundogTokenTrie *trie, GArray *spans, const Entry *entries, uint32_t inde
 }
 
 SundogTokenTrie *
-sundog_token_trie_new(const SundogVocabulary *vocabulary, const SundogTokenTable *table)
+sundog_token_trie_new(const SundogVocabulary *vocabulary, const SundogTokenTable *table,
+                      GError **error)
 {
-    SundogTokenTrie *trie = g_new0(SundogTokenTrie, 1);
+    g_autoptr(SundogTokenTrie) trie = g_new0(SundogTokenTrie, 1);
     g_autoptr(GArray) entries = collect(vocabulary, table);
     g_autoptr(GArray) spans = g_array_new(FALSE, FALSE, sizeof(Span));
     trie->nodes = g_array_new(FALSE, FALSE, sizeof(Node));
     trie->labels = g_byte_array_new();
     add_node(trie, spans, 0, (Span){0, entries->len, 0});
-    for (uint32_t i = 0; i < trie->nodes->len; i++)
+    for (uint32_t i = 0; i < trie->nodes->len; i++) {
+        if (trie->nodes->len > MAX_NODES) {
+            g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                        "the tokens have more than %u different beginnings", MAX_NODES);
+            return NULL;
+        }
         expand(trie, spans, (const Entry *)(const void *)entries->data, i);
-    return trie;
+    }
+    return g_steal_pointer(&trie);
 }
 
 void

@@ -14,9 +14,10 @@ typedef struct SundogTokenTrie SundogTokenTrie;
 #define SUNDOG_TOKEN_TRIE_ROOT 0
 #define SUNDOG_TOKEN_TRIE_NONE UINT32_MAX
 
-/* Of all normal tokens. Of two with the same bytes the first is found. */
+/* Of all normal tokens. Of two with the same bytes the first is found. Fails where the tokens have more
+ * than 2^25 different beginnings, a hundred times what large vocabularies have. */
 SundogTokenTrie *sundog_token_trie_new(const SundogVocabulary *vocabulary,
-                                       const SundogTokenTable *table);
+                                       const SundogTokenTable *table, GError **error);
 void sundog_token_trie_free(SundogTokenTrie *trie);
 
 /* The node that this byte leads to, or SUNDOG_TOKEN_TRIE_NONE. */

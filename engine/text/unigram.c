@@ -83,10 +83,13 @@ new_state(const SundogVocabulary *vocabulary, const SundogTokenTable *table, GEr
     if (!sundog_character_map_init(&map, vocabulary->character_map,
                                    vocabulary->n_character_map_bytes, error))
         return NULL;
+    SundogTokenTrie *trie = sundog_token_trie_new(vocabulary, table, error);
+    if (trie == NULL)
+        return NULL;
     Unigram *unigram = g_new0(Unigram, 1);
     unigram->vocabulary = vocabulary;
     unigram->map = map;
-    unigram->trie = sundog_token_trie_new(vocabulary, table);
+    unigram->trie = trie;
     unigram->unknown_score = worst_score(vocabulary) - UNKNOWN_PENALTY;
     sundog_space_cuts_init(&unigram->cuts, vocabulary, table);
     find_bytes(unigram, table);

@@ -41,9 +41,11 @@ free_state(void *state)
 static void *
 new_state(const SundogVocabulary *vocabulary, const SundogTokenTable *table, GError **error)
 {
-    (void)error;
+    SundogTokenTrie *trie = sundog_token_trie_new(vocabulary, table, error);
+    if (trie == NULL)
+        return NULL;
     WordPiece *word_piece = g_new0(WordPiece, 1);
-    word_piece->trie = sundog_token_trie_new(vocabulary, table);
+    word_piece->trie = trie;
     word_piece->unknown = vocabulary->unknown;
     word_piece->lowercase = vocabulary->lowercase;
     word_piece->strip_accents = vocabulary->strip_accents;
