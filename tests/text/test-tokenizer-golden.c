@@ -1,6 +1,6 @@
 /*
- * The starter model's tokenizer against the reference's tokens in tests/fixtures/tokenizer, from one
- * thread, from several at once, and with every control token written out in a message.
+ * The tokenizers of the starter model and of Gemma 3 against the reference's tokens in
+ * tests/fixtures/tokenizer, from one thread, from several at once, and with every control token written out in a message.
  */
 
 #include "tests/text/vocabularies.h"
@@ -47,11 +47,12 @@ add_golden(const char *line)
 }
 
 static void
-load_goldens(void)
+load_goldens(const char *name, guint n_at_least)
 {
+    g_autofree char *file_name = g_strconcat(name, ".jsonl", NULL);
     g_autofree char *path =
         g_build_filename(g_getenv("SUNDOG_SOURCE") != NULL ? g_getenv("SUNDOG_SOURCE") : ".",
-                         "tests/fixtures/tokenizer/smollm2.jsonl", NULL);
+                         "tests/fixtures/tokenizer", file_name, NULL);
     g_autofree char *file = NULL;
     g_autoptr(GError) error = NULL;
     g_file_get_contents(path, &file, NULL, &error);
@@ -62,7 +63,7 @@ load_goldens(void)
     for (size_t i = 0; lines[i] != NULL; i++)
         if (lines[i][0] != '\0' && strstr(lines[i], "\\u0000") == NULL)
             add_golden(lines[i]);
-    g_assert_cmpuint(goldens->len, >, 1000);
+    g_assert_cmpuint(goldens->len, >=, n_at_least);
 }
 
 /* Returns how many texts differ. */
@@ -84,15 +85,15 @@ count_differences(const SundogTokenizer *shared)
 }
 
 static bool
-open_all(void)
+open_all(const char *model, const char *name, guint n_at_least)
 {
     g_autoptr(GError) error = NULL;
-    g_autofree char *path = test_fetch("smollm2");
+    g_autofree char *path = test_fetch(model);
     if (path == NULL)
         return false;
     tokenizer = test_open_tokenizer(path, &error);
     g_assert_no_error(error);
-    load_goldens();
+    load_goldens(name, n_at_least);
     return true;
 }
 
@@ -103,15 +104,33 @@ close_all(void)
     g_clear_pointer(&goldens, g_array_unref);
 }
 
+static bool
+open_starter(void)
+{
+    return open_all("smollm2", "smollm2", 1000);
+}
+
+/* Once more, now that it is known which words are tokens. */
+static void
+check_twice(void)
+{
+    g_assert_cmpuint(count_differences(tokenizer), ==, 0);
+    g_assert_cmpuint(count_differences(tokenizer), ==, 0);
+    close_all();
+}
+
 static void
 test_golden(void)
 {
-    if (!open_all())
-        return;
-    g_assert_cmpuint(count_differences(tokenizer), ==, 0);
-    /* Once more, now that it is known which words are tokens. */
-    g_assert_cmpuint(count_differences(tokenizer), ==, 0);
-    close_all();
+    if (open_starter())
+        check_twice();
+}
+
+static void
+test_golden_pieces(void)
+{
+    if (open_all("gemma3-270m", "gemma3", 400))
+        check_twice();
 }
 
 static void *
@@ -123,7 +142,7 @@ count_in_thread(void *data)
 static void
 test_threads(void)
 {
-    if (!open_all())
+    if (!open_starter())
         return;
     GThread *workers[N_THREADS];
     for (size_t i = 0; i < N_THREADS; i++)
@@ -136,7 +155,7 @@ test_threads(void)
 static void
 test_control_tokens_in_a_message(void)
 {
-    if (!open_all())
+    if (!open_starter())
         return;
     const SundogVocabulary *vocabulary = sundog_tokenizer_get_vocabulary(tokenizer);
     unsigned n_checked = 0;
@@ -164,6 +183,7 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/tokenizer/golden", test_golden);
+    g_test_add_func("/tokenizer/golden-pieces", test_golden_pieces);
     g_test_add_func("/tokenizer/threads", test_threads);
     g_test_add_func("/tokenizer/control-tokens-in-a-message", test_control_tokens_in_a_message);
     return g_test_run();
