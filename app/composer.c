@@ -3,6 +3,7 @@
 #include "app/composer.h"
 #include "app/composer-keys.h"
 #include "app/figures.h"
+#include "app/meter.h"
 #include "app/parameters.h"
 #include <glib/gi18n.h>
 
@@ -15,7 +16,7 @@ struct _SundogComposer {
     GtkTextBuffer *buffer;
     GtkWidget *placeholder;
     GtkWidget *context;
-    GtkProgressBar *context_bar;
+    SundogMeter *context_bar;
     GtkLabel *context_label;
     GtkLabel *activity;
     GtkWidget *stop;
@@ -159,7 +160,7 @@ sundog_composer_set_context(SundogComposer *composer, int n_used, int n_total)
     g_autofree char *used = sundog_figures_dup_number(n_used);
     g_autofree char *total = sundog_figures_dup_number(n_total);
     g_autofree char *text = g_strdup_printf(_("%s of %s tokens of context"), used, total);
-    gtk_progress_bar_set_fraction(composer->context_bar, MIN(share, 1));
+    sundog_meter_set_fraction(composer->context_bar, share);
     gtk_label_set_text(composer->context_label, used);
     gtk_widget_set_tooltip_text(composer->context, text);
     gtk_accessible_update_property(GTK_ACCESSIBLE(composer->context_bar),
@@ -194,6 +195,7 @@ sundog_composer_class_init(SundogComposerClass *class)
         signals[i] = g_signal_new(names[i], SUNDOG_TYPE_COMPOSER, G_SIGNAL_RUN_LAST, 0, NULL, NULL,
                                   NULL, G_TYPE_NONE, i == SEND ? 1 : 0, G_TYPE_STRING);
     gtk_widget_class_set_layout_manager_type(widget_class, GTK_TYPE_BIN_LAYOUT);
+    g_type_ensure(SUNDOG_TYPE_METER);
     g_type_ensure(SUNDOG_TYPE_PARAMETERS);
     gtk_widget_class_set_template_from_resource(widget_class, "/org/sundog/Sundog/composer.ui");
 #define BIND(name) gtk_widget_class_bind_template_child(widget_class, SundogComposer, name)

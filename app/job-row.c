@@ -4,6 +4,7 @@
 #include "app/application.h"
 #include "app/figures.h"
 #include "app/json-fields.h"
+#include "app/meter.h"
 #include <glib/gi18n.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@ struct _SundogJobRow {
     GtkWidget *box;
     GtkLabel *title;
     GtkLabel *words;
-    GtkProgressBar *bar;
+    SundogMeter *bar;
     GtkButton *pause;
     GtkButton *cancel;
     char *id;
@@ -46,12 +47,60 @@ dup_transfer(JsonObject *job)
     return g_strdup_printf(_("%s of %s, %s a second, %s"), so_far, of, speed, left);
 }
 
+static const struct {
+    const char *phase, *words;
+} phases[] = {
+    {"transfer", N_("Downloading")},
+    {"verify", N_("Checking")},
+    {"plan", N_("Planning")},
+    {"weights", N_("Laying out the weights")},
+    {"text", N_("Reading the vocabulary")},
+    {"sign", N_("Signing")},
+    {"fit", N_("Measuring")},
+    {"done", N_("Done")},
+};
+
+static const char *
+get_phase_words(JsonObject *job)
+{
+    const char *phase = sundog_json_get_string(job, "phase", "");
+    for (unsigned i = 0; i < G_N_ELEMENTS(phases); i++)
+        if (strcmp(phases[i].phase, phase) == 0)
+            return _(phases[i].words);
+    return phase;
+}
+
+static const struct {
+    const char *kind, *member, *title;
+} kinds[] = {
+    {"pull", "source", N_("Getting %s")},
+    {"prepare", "model", N_("Preparing %s")},
+    {"fit", "core", N_("Measuring %s")},
+    {"verify", "core", N_("Checking %s")},
+};
+
+/* In the person's language, where the server says what the job is about. */
+static char *
+dup_title(JsonObject *job)
+{
+    const char *kind = sundog_json_get_string(job, "kind", "");
+    for (unsigned i = 0; i < G_N_ELEMENTS(kinds); i++) {
+        const char *name = sundog_json_get_string(job, kinds[i].member, NULL);
+        if (strcmp(kinds[i].kind, kind) != 0 || !name)
+            continue;
+        g_autoptr(GString) title = g_string_new(_(kinds[i].title));
+        g_string_replace(title, "%s", name, 1);
+        return g_strdup(title->str);
+    }
+    return g_strdup(sundog_json_get_string(job, "title", sundog_json_get_string(job, "id", "")));
+}
+
 static char *
 dup_words(JsonObject *job)
 {
     const char *state = sundog_json_get_string(job, "state", "");
     const char *message = sundog_json_get_string(job, "message", "");
-    const char *phase = sundog_json_get_string(job, "phase", "");
+    const char *phase = get_phase_words(job);
     double fraction = sundog_json_get_number(job, "fraction", -1);
     if (strcmp(state, "failed") == 0 || (strcmp(state, "waiting") == 0 && *message))
         return g_strdup(*message ? message : _("Failed"));
@@ -86,12 +135,12 @@ sundog_job_row_set_job(SundogJobRow *row, JsonObject *job)
     bool failed = strcmp(row->state, "failed") == 0;
     bool paused = strcmp(row->state, "paused") == 0;
     bool pull = strcmp(sundog_json_get_string(job, "kind", ""), "pull") == 0;
+    g_autofree char *title = dup_title(job);
     g_autofree char *words = dup_words(job);
-    gtk_label_set_text(row->title, sundog_json_get_string(job, "title", row->id));
+    gtk_label_set_text(row->title, title);
     gtk_label_set_text(row->words, words);
     gtk_widget_set_tooltip_text(GTK_WIDGET(row->words), words);
-    gtk_progress_bar_set_fraction(row->bar,
-                                  CLAMP(sundog_json_get_number(job, "fraction", 0), 0, 1));
+    sundog_meter_set_fraction(row->bar, sundog_json_get_number(job, "fraction", 0));
     gtk_widget_set_visible(GTK_WIDGET(row->bar), !failed);
     gtk_widget_set_visible(GTK_WIDGET(row->pause), pull && !failed);
     set_button(row->pause, paused ? "sundog-play-symbolic" : "sundog-pause-symbolic",
@@ -151,6 +200,7 @@ sundog_job_row_class_init(SundogJobRowClass *class)
     GtkWidgetClass *widget_class = GTK_WIDGET_CLASS(class);
     G_OBJECT_CLASS(class)->dispose = sundog_job_row_dispose;
     gtk_widget_class_set_layout_manager_type(widget_class, GTK_TYPE_BIN_LAYOUT);
+    g_type_ensure(SUNDOG_TYPE_METER);
     gtk_widget_class_set_template_from_resource(widget_class, "/org/sundog/Sundog/job-row.ui");
     gtk_widget_class_bind_template_child(widget_class, SundogJobRow, box);
     gtk_widget_class_bind_template_child(widget_class, SundogJobRow, title);

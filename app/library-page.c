@@ -134,7 +134,7 @@ on_remove(SundogLibraryRow *row, SundogLibraryPage *self)
         g_uri_escape_string(sundog_json_get_string(entry, "name", ""), ":@", FALSE);
     GtkWidget *dialog = gtk_message_dialog_new(
         GTK_WINDOW(sundog_window_of(GTK_WIDGET(self))), GTK_DIALOG_MODAL, GTK_MESSAGE_QUESTION,
-        GTK_BUTTONS_NONE, _("Delete “%s”?"), sundog_shelf_get_title(entry));
+        GTK_BUTTONS_NONE, _("Delete “%s”?"), sundog_shelf_get_title(get_shelf(), entry));
     gtk_message_dialog_format_secondary_text(GTK_MESSAGE_DIALOG(dialog), "%s", consequences);
     gtk_dialog_add_button(GTK_DIALOG(dialog), _("Cancel"), GTK_RESPONSE_CANCEL);
     GtkWidget *yes = gtk_dialog_add_button(GTK_DIALOG(dialog), _("Delete"), GTK_RESPONSE_ACCEPT);

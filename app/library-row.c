@@ -1,9 +1,9 @@
 /* Facts in one line, the fit in words below, buttons at the end. */
 
 #include "app/library-row.h"
+#include "app/application.h"
 #include "app/figures.h"
 #include "app/json-fields.h"
-#include "app/shelf.h"
 #include <glib/gi18n.h>
 #include <stdbool.h>
 #include <string.h>
@@ -25,6 +25,12 @@ enum { USE, PREPARE, GET, REMOVE, N_SIGNALS };
 static guint signals[N_SIGNALS];
 
 G_DEFINE_FINAL_TYPE(SundogLibraryRow, sundog_library_row, GTK_TYPE_LIST_BOX_ROW)
+
+static SundogShelf *
+get_shelf(void)
+{
+    return sundog_application_get_shelf(sundog_application_get());
+}
 
 static void
 append_fact(GString *facts, const char *fact)
@@ -135,7 +141,7 @@ fill_state(SundogLibraryRow *self)
 static void
 fill(SundogLibraryRow *self)
 {
-    const char *title = sundog_shelf_get_title(self->entry);
+    const char *title = sundog_shelf_get_title(get_shelf(), self->entry);
     const char *problem = sundog_json_get_string(self->entry, "problem", NULL);
     g_autofree char *facts = dup_facts(self->entry);
     g_autofree char *fit = problem ? g_strdup(problem) : dup_fit(self->entry);

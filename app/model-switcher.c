@@ -63,7 +63,7 @@ make_row(SundogModelSwitcher *self, JsonObject *core, bool chosen)
     GtkWidget *row = gtk_list_box_row_new();
     GtkWidget *line = gtk_box_new(GTK_ORIENTATION_HORIZONTAL, 12);
     GtkWidget *texts = gtk_box_new(GTK_ORIENTATION_VERTICAL, 0);
-    GtkWidget *title = gtk_label_new(sundog_shelf_get_title(core));
+    GtkWidget *title = gtk_label_new(sundog_shelf_get_title(get_shelf(), core));
     GtkWidget *below = gtk_label_new(facts);
     GtkWidget *check = gtk_image_new_from_icon_name("sundog-check-symbolic");
     gtk_label_set_xalign(GTK_LABEL(title), 0);
@@ -81,7 +81,7 @@ make_row(SundogModelSwitcher *self, JsonObject *core, bool chosen)
     gtk_list_box_row_set_child(GTK_LIST_BOX_ROW(row), line);
     g_object_set_data_full(G_OBJECT(row), "core", g_strdup(name), g_free);
     gtk_accessible_update_property(GTK_ACCESSIBLE(row), GTK_ACCESSIBLE_PROPERTY_LABEL,
-                                   sundog_shelf_get_title(core),
+                                   sundog_shelf_get_title(get_shelf(), core),
                                    GTK_ACCESSIBLE_PROPERTY_DESCRIPTION, facts, -1);
     return row;
 }
@@ -134,7 +134,9 @@ update(SundogModelSwitcher *self)
     const char *chosen =
         sundog_shelf_choose_core(get_shelf(), self->chat ? self->chat->core : NULL);
     JsonObject *core = sundog_shelf_find_core(get_shelf(), chosen);
-    const char *title = core ? sundog_shelf_get_title(core) : chosen ? chosen : _("No model");
+    const char *title = core     ? sundog_shelf_get_title(get_shelf(), core)
+                        : chosen ? chosen
+                                 : _("No model");
     const char *target = sundog_json_get_string(core, "target", "host");
     gtk_label_set_text(self->name, title);
     gtk_widget_set_visible(GTK_WIDGET(self->device), core != NULL && !self->narrow);

@@ -116,11 +116,27 @@ sundog_shelf_choose_core(SundogShelf *shelf, const char *wanted)
     return NULL;
 }
 
-const char *
-sundog_shelf_get_title(JsonObject *entry)
+static const char *
+find_title(JsonArray *entries, const char *name)
 {
-    const char *title = sundog_json_get_string(entry, "title", "");
-    return *title ? title : sundog_json_get_string(entry, "name", "");
+    for (unsigned i = 0; entries && i < json_array_get_length(entries); i++) {
+        JsonObject *entry = sundog_json_get_element(entries, i);
+        if (strcmp(sundog_json_get_string(entry, "name", ""), name) == 0)
+            return sundog_json_get_string(entry, "title", NULL);
+    }
+    return NULL;
+}
+
+const char *
+sundog_shelf_get_title(SundogShelf *shelf, JsonObject *entry)
+{
+    const char *name = sundog_json_get_string(entry, "name", "");
+    const char *title = sundog_json_get_string(entry, "title", NULL);
+    if (!title || !*title)
+        title = find_title(sundog_shelf_get_models(shelf), name);
+    if (!title || !*title)
+        title = find_title(sundog_shelf_get_available(shelf), name);
+    return title && *title ? title : name;
 }
 
 static void

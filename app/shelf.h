@@ -23,5 +23,5 @@ JsonObject *sundog_shelf_find_core(SundogShelf *shelf, const char *name);
 /* The name of the core that answers where a chat asks for `wanted` (may be NULL): that one where it
  * exists, else the loaded one, else the first; NULL where there is none. Borrowed. */
 const char *sundog_shelf_choose_core(SundogShelf *shelf, const char *wanted);
-/* A core's title for a person; borrowed. */
-const char *sundog_shelf_get_title(JsonObject *entry);
+/* A model's or core's title for a person: its own, else that of the model it was made from; borrowed. */
+const char *sundog_shelf_get_title(SundogShelf *shelf, JsonObject *entry);

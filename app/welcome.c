@@ -74,7 +74,8 @@ update(SundogWelcome *self)
     if (state == SUNDOG_SUPERVISOR_FAILED)
         show_face(self, _("The server does not start"), NULL, self->try_again);
     else if (core)
-        show_face(self, entry ? sundog_shelf_get_title(entry) : core, NULL, self->suggestions);
+        show_face(self, entry ? sundog_shelf_get_title(shelf, entry) : core, NULL,
+                  self->suggestions);
     else if (sundog_shelf_is_known(shelf))
         show_face(self, _("Welcome to Sundog"), _("Get a model first. It stays on this computer."),
                   self->get_model);

@@ -181,8 +181,7 @@ class Desktop:
 
     def answered(self, seconds=60):
         """Waits until no answer is being written."""
-        self.wait(lambda: self.find("Send", "push button") or self.find("Send", "button"), "the end of the answer",
-                  seconds)
+        self.wait(lambda: self.find("Send"), "the end of the answer", seconds)
 
     def server_pid(self):
         import json

@@ -223,7 +223,8 @@ class Handler(BaseHTTPRequestHandler):
         elif path == "/sundog/v1/jobs":
             STATE.n_jobs += 1
             kind, name = body["kind"], body.get("source") or body.get("model") or ""
-            job = {"id": f"j{STATE.n_jobs}", "kind": kind, "title": f"{kind.title()} {name}", "state": "running",
+            job = {"id": f"j{STATE.n_jobs}", "kind": kind, "title": f"{kind} {name}", "source": name, "model": name,
+                   "state": "running",
                    "phase": "weights", "fraction": 0.0, "bytes_done": 0,
                    "bytes_total": 386000000 if kind == "pull" else 0,
                    "bytes_per_second": 21000000 if kind == "pull" else 0, "message": None, "result": None}
