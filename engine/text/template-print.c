@@ -89,6 +89,9 @@ is_printable(gunichar c)
     }
 }
 
+static void append_formatted(SundogStringBuilder *builder, bool trusted, const char *format, ...)
+    G_GNUC_PRINTF(3, 4);
+
 static void
 append_formatted(SundogStringBuilder *builder, bool trusted, const char *format, ...)
 {
