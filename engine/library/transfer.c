@@ -280,6 +280,8 @@ on_silent(void *data)
     Transfer *transfer = g_task_get_task_data(data);
     transfer->sync_timer = 0;
     sundog_partial_sync(transfer->options.partial, NULL);
+    measure_rate(transfer);
+    tell(transfer, SUNDOG_PULL_TRANSFER);
     return G_SOURCE_REMOVE;
 }
 

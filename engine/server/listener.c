@@ -4,6 +4,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/resource.h>
 
 #define BACKLOG 4096
 #define MAX_CONNECTIONS 2048
@@ -102,6 +103,18 @@ watch(SundogListener *listener)
     g_source_attach(listener->source, g_main_context_get_thread_default());
 }
 
+/* The soft limit of 1,024 descriptors is there for programs that use select(). */
+static void
+allow_descriptors(void)
+{
+    struct rlimit limit;
+    rlim_t wanted = 2 * MAX_CONNECTIONS;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+        return;
+    limit.rlim_cur = MIN(limit.rlim_max, wanted);
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static GSocket *
 bind_socket(const char *address, unsigned port, GError **error)
 {
@@ -158,6 +171,7 @@ sundog_listener_new(SoupServer *soup, const char *address, unsigned port, GError
         g_propagate_error(error, g_steal_pointer(&reason));
         return NULL;
     }
+    allow_descriptors();
     SundogListener *listener = g_new0(SundogListener, 1);
     listener->soup = soup;
     listener->socket = socket;

@@ -6,14 +6,14 @@
 #include "engine/server/routes.h"
 #include "engine/server/service.h"
 #include <errno.h>
+#include <glib-unix.h>
 #include <glib/gstdio.h>
-#include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Cores whose text side stays read. */
 #define MAX_CORE_TEXTS 3
-#define PARENT_MS 500
 #define STOP_STEP_MS 20
 /* For the last answers to leave, before connections are closed. */
 #define FAREWELL_US (300 * G_TIME_SPAN_MILLISECOND)
@@ -335,16 +335,38 @@ listen_on(SundogServer *server, int port, GError **error)
 
 /* Starting */
 
-static gboolean
-on_parent_due(void *data)
+static void
+leave_with_parent(SundogServer *server)
 {
-    SundogServer *server = data;
-    if (kill(server->options.parent, 0) == 0 || errno == EPERM)
-        return G_SOURCE_CONTINUE;
-    server->parent_timer = 0;
     sundog_server_log(server, "info", "The program that started this server has ended");
     sundog_server_stop(server, 0);
+}
+
+static gboolean
+on_parent_ended(int fd, GIOCondition condition, void *data)
+{
+    SundogServer *server = data;
+    stop_timer(&server->parent_watch);
+    leave_with_parent(server);
     return G_SOURCE_REMOVE;
+}
+
+/* The parent-death signal of Linux is of the parent's thread and not its process; a descriptor of the
+ * process is told at once, is not fooled by a number that is used again, and wakes nobody. */
+static void
+watch_parent(SundogServer *server)
+{
+    server->parent_fd = (int)syscall(SYS_pidfd_open, server->options.parent, 0);
+    if (server->parent_fd < 0 && errno == ESRCH)
+        leave_with_parent(server);
+    else if (server->parent_fd < 0)
+        sundog_server_log(server, "warning", "Process %d cannot be watched: %s",
+                          (int)server->options.parent, g_strerror(errno));
+    if (server->parent_fd < 0)
+        return;
+    g_autoptr(GSource) source = g_unix_fd_source_new(server->parent_fd, G_IO_IN);
+    g_source_set_callback(source, G_SOURCE_FUNC(on_parent_ended), server, NULL);
+    server->parent_watch = g_source_attach(source, g_main_context_get_thread_default());
 }
 
 static bool
@@ -441,7 +463,7 @@ start(SundogServer *server, GError **error)
     if (!begin_core(server, error))
         return false;
     if (server->options.parent)
-        start_timer(&server->parent_timer, PARENT_MS, on_parent_due, server);
+        watch_parent(server);
     return sundog_server_file_publish(server->file, server->address,
                                       sundog_listener_get_port(server->listener), *server->key != 0,
                                       server->started, error);
@@ -453,6 +475,7 @@ sundog_server_start(const SundogServerOptions *options, GError **error)
     g_autoptr(SundogServer) server = g_new0(SundogServer, 1);
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
     server->options = *options;
+    server->parent_fd = -1;
     server->started = g_date_time_format_iso8601(now);
     server->log = sundog_log_new();
     server->core_texts = g_ptr_array_new_with_free_func(core_text_free);
@@ -533,7 +556,9 @@ sundog_server_free(SundogServer *server)
     if (!server)
         return;
     stop_timer(&server->stop_timer);
-    stop_timer(&server->parent_timer);
+    stop_timer(&server->parent_watch);
+    if (server->parent_fd >= 0)
+        close(server->parent_fd);
     stop_timer(&server->state_event);
     sundog_listener_free(server->listener);
     sundog_jobs_free(server->jobs);

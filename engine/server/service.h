@@ -32,7 +32,8 @@ struct SundogServer {
     GPtrArray *core_texts;      /* the ones used last, newest first */
     bool is_stopping;
     guint stop_timer;
-    guint parent_timer;
+    int parent_fd; /* of the process, -1 without one */
+    guint parent_watch;
     int64_t stop_deadline_us;
     guint state_event; /* pending, so that a burst of changes is one event */
 };

@@ -23,6 +23,21 @@ dup_state(const Harness *harness, const char *id)
     return g_strdup(json_object_get_string_member(job, "state"));
 }
 
+/* What is still in the line's buffers has been sent, and is not here yet. */
+static void
+wait_for_bytes(const Harness *harness, const char *id, int64_t n_bytes)
+{
+    int64_t deadline = g_get_monotonic_time() + 40 * G_USEC_PER_SEC;
+    g_autofree char *path = g_strdup_printf(JOBS "/%s", id);
+    for (int64_t n_done = 0; n_done < n_bytes;) {
+        g_autoptr(Reply) reply = client_get(harness->port, path);
+        g_autoptr(JsonObject) job = reply_get_object(reply);
+        n_done = json_object_get_int_member(job, "bytes_done");
+        g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+        g_usleep(5000);
+    }
+}
+
 static void
 wait_for_state(const Harness *harness, const char *id, const char *wanted)
 {
@@ -78,8 +93,7 @@ test_pause(void)
     g_autoptr(Harness) harness = harness_start(NULL);
     add_pull(harness, files, "");
     add_pull(harness, files, ""); /* asked for twice is meant once */
-    while (file_server_get_n_bytes_sent(files) < MIB / 2)
-        g_usleep(5000);
+    wait_for_bytes(harness, "j1", MIB / 2);
     g_autoptr(Reply) busy =
         client_send(harness->port, "DELETE", "/sundog/v1/models/tiny", NULL, NULL);
     g_assert_cmpuint(busy->status, ==, 409);
