@@ -81,10 +81,14 @@ type_matches(const SundogBuffer *buffer, const char *type)
     if (strcmp(type, "vector") == 0)
         return buffer->dtype == SUNDOG_DTYPE_WEIGHT && buffer->layout == SUNDOG_LAYOUT_DENSE_F32;
     if (strcmp(type, "activation") == 0)
-        return buffer->dtype == SUNDOG_DTYPE_F32 || buffer->dtype == SUNDOG_DTYPE_A8;
+        return buffer->dtype == SUNDOG_DTYPE_F32 || buffer->dtype == SUNDOG_DTYPE_BF16 ||
+               buffer->dtype == SUNDOG_DTYPE_A8;
+    if (strcmp(type, "float") == 0)
+        return buffer->dtype == SUNDOG_DTYPE_F32 || buffer->dtype == SUNDOG_DTYPE_BF16;
     if (strcmp(type, "pages") == 0)
         return buffer->role == SUNDOG_BUFFER_STATE &&
-               (buffer->dtype == SUNDOG_DTYPE_F16 || buffer->dtype == SUNDOG_DTYPE_F32);
+               (buffer->dtype == SUNDOG_DTYPE_F16 || buffer->dtype == SUNDOG_DTYPE_BF16 ||
+                buffer->dtype == SUNDOG_DTYPE_F32);
     return strcmp(sundog_dtype_name(buffer->dtype), type) == 0;
 }
 
@@ -180,7 +184,7 @@ check_quantized(Check *check)
         const SundogBuffer *buffer = argument(check, i);
         if (buffer != NULL && buffer->dtype == SUNDOG_DTYPE_WEIGHT &&
             buffer->layout != SUNDOG_LAYOUT_DENSE_F32 &&
-            !sundog_layout_is_quantized(buffer->layout))
+            (!sundog_layout_is_quantized(buffer->layout) || sundog_layout_is_tile(buffer->layout)))
             fault(check, check->info->arguments[i].name,
                   "is \"%s\" in %s, which does not go with quantized activations", buffer->name,
                   sundog_layout_name(buffer->layout));

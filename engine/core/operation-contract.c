@@ -12,7 +12,7 @@
 
 static const char *const contracts[SUNDOG_N_OPERATIONS][SUNDOG_MAX_ARGUMENTS] = {
     [SUNDOG_OP_EMBED] = {"i32 T", "matrix V D", "f32 T D"},
-    [SUNDOG_OP_RMS_NORM] = {"f32 T D", "vector 1 D", "f32 T D"},
+    [SUNDOG_OP_RMS_NORM] = {"f32 T D", "vector 1 D", "float T D"},
     [SUNDOG_OP_QUANTIZE] = {"f32 T K", "a8 tiles(T) K"},
     [SUNDOG_OP_NORM_QUANTIZE] = {"f32 T K", "vector 1 K", "a8 tiles(T) K"},
     [SUNDOG_OP_LINEAR] = {"activation T K", "matrix N K", "vector 1 N", "f32 T N", "f32 T N",

@@ -5,8 +5,8 @@
  * house; operation-check.c asks, argument by argument.
  *
  * A text is a type, then the dimensions. Types: f32, i32, u8, a8; "matrix" is a weight in panels,
- * "vector" a dense one of a single row; "activation" is f32, or a8 with the first dimension in tiles;
- * "pages" is f16 or f32 state. Dimensions: a capital letter is any size, the same wherever the letter
+ * "vector" a dense one of a single row; "activation" is f32 or bf16, or a8 with the first dimension in
+ * tiles; "float" is f32 or bf16; "pages" is f16, bf16 or f32 state. Dimensions: a capital letter is any size, the same wherever the letter
  * stands in the operation; a sum joins letters and numbers; "tiles(T)" is whole tiles of 6; words are
  * the sizes in find_word(). ">=" with a word is a workspace that may be larger.
  */

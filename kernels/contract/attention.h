@@ -21,6 +21,10 @@
  * o may be f32 [T, H C] or, where C is a multiple of 32, a8 [ceil_div(T, 6), H C]: equal to attention,
  * then quantize.
  *
+ * On CUDA o is bf16 [T, H C], pages are bf16, and the class is "chunks of 16": queries, scaled, and
+ * weights are rounded to bf16, scores and results are summed in float32 by the tensor cores, chunks of 16
+ * positions are merged in rising order, then the parts that several warps and blocks worked on.
+ *
  * tiles [1 + n, 4] i32, made by plan_attention, which cuts each sequence's rows by 32: row 0 is {n, 0,
  * 0, 0}; row i + 1 is {sequence, first row of the step, n_rows, position of the first row}; rows past
  * n are zero. plan_attention is thread 0's work.

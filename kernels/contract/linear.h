@@ -18,6 +18,11 @@
  * [ceil_div(T, 6), N]: equal to linear_gated, then quantize. Where both its a and its y are a8, T comes
  * from the number of tokens that a's last tile names.
  *
+ * On CUDA, and for its programs on the host, a and the y of linear_gated may be bf16 [T, K]: float32
+ * rounded once. Weights in tiles go with bf16 alone. Numeric class "tensor cores": products of bf16
+ * values are exact and summed in float32 in an order that the kernel's split of k fixes; quantized
+ * weights enter as exact integers, and a group's sum is scaled in float32.
+ *
  * bias is dense-f32 [1, N]. Threads split the rows of the weight.
  */
 

@@ -8,8 +8,9 @@
  * Written without branches, so that a compiler may run one lane an element.
  */
 
+#include "kernels/contract/types.h"
+
 #include <math.h>
-#include <stdint.h>
 #include <string.h>
 
 #define SUNDOG_EXP_LOWEST -87.0f
@@ -39,7 +40,7 @@
 #define SUNDOG_COS_T1 -0x1.6c0c76p-10f
 #define SUNDOG_COS_T2 0x1.99fc26p-16f
 
-static inline uint32_t
+SUNDOG_SHARED uint32_t
 sundog_float_bits(float value)
 {
     uint32_t bits;
@@ -47,7 +48,7 @@ sundog_float_bits(float value)
     return bits;
 }
 
-static inline float
+SUNDOG_SHARED float
 sundog_float_from_bits(uint32_t bits)
 {
     float value;
@@ -57,7 +58,7 @@ sundog_float_from_bits(uint32_t bits)
 
 /* e^x within 2 units of the last place; x outside [-87, 88] counts as the nearer end, so the result
  * is a positive finite number. NaN stays NaN. */
-static inline float
+SUNDOG_SHARED float
 sundog_exp(float x)
 {
     x = SUNDOG_EXP_HIGHEST < x ? SUNDOG_EXP_HIGHEST : x;
@@ -77,7 +78,7 @@ sundog_exp(float x)
 }
 
 /* Sine and cosine of an angle of at most 2^17 in magnitude, within 2^-22 absolutely. */
-static inline void
+SUNDOG_SHARED void
 sundog_sin_cos(float angle, float *sine, float *cosine)
 {
     float t = fmaf(angle, SUNDOG_2_OVER_PI, SUNDOG_ROUNDING);
@@ -102,7 +103,7 @@ sundog_sin_cos(float angle, float *sine, float *cosine)
 
 /* IEEE half precision. Exact upwards; downwards rounded to nearest even, with subnormals, to infinity
  * past the largest. NaN stays NaN, quiet. */
-static inline float
+SUNDOG_SHARED float
 sundog_f16_to_f32(uint16_t half)
 {
     uint32_t sign = (uint32_t)(half & 0x8000) << 16;
@@ -115,7 +116,7 @@ sundog_f16_to_f32(uint16_t half)
     return sundog_float_from_bits(sign | (exponent + 112) << 23 | mantissa << 13);
 }
 
-static inline uint16_t
+SUNDOG_SHARED uint16_t
 sundog_f32_to_f16(float value)
 {
     uint32_t bits = sundog_float_bits(value);
@@ -133,8 +134,18 @@ sundog_f32_to_f16(float value)
     return (uint16_t)(sign | (bits - 0x38000000 + 0xfff + odd) >> 13);
 }
 
-static inline float
+/* bf16: the upper half of a float32. Downwards rounded to nearest even. */
+SUNDOG_SHARED float
 sundog_bf16_to_f32(uint16_t value)
 {
     return sundog_float_from_bits((uint32_t)value << 16);
+}
+
+SUNDOG_SHARED uint16_t
+sundog_f32_to_bf16(float value)
+{
+    uint32_t bits = sundog_float_bits(value);
+    if ((bits & 0x7fffffff) > 0x7f800000)
+        return (uint16_t)(bits >> 16 | 0x40);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }

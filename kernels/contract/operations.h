@@ -41,6 +41,9 @@ typedef struct {
 } SundogOperationInfo;
 
 /*
+ * Activations: where a comment says f32 or a8, the output of a norm, the input of a product, hidden
+ * and attended values may be bf16 instead, as the CUDA kernels take them.
+ *
  * X(NAME, text, version, ARGUMENTS, PARAMETERS) with ARGUMENTS of A(name, access) and PARAMETERS of
  * I(name) or F(name). The order here is the order in SundogCall.
  */

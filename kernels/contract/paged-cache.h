@@ -2,7 +2,7 @@
 
 /*
  * The pages of the paged cache scheme. A page holds 64 tokens of one layer's keys and values; element
- * type f16 or f32.
+ * type f16, bf16 or f32.
  *   k_pages [n_pages, G, C, 64]   keys transposed: the 64 positions of one dimension are contiguous
  *   v_pages [n_pages, G, 64, C]
  * Position p of a sequence lies in page page_table[sequence][p / 64], slot p % 64. Page 0 is the null

@@ -7,6 +7,7 @@
  * takes i + 16, then i + 8, + 4, + 2, + 1 (each halving adds the upper half to the lower).
  *   factor = 1 / sqrt(sum / D + epsilon)     each of the four steps rounded once
  *   y[k]   = (x[k] * factor) * weight[k]     rounded twice
+ * y may be bf16 [T, D]: the float32 value rounded once more.
  * epsilon is rounded to float32. Rows may be split over threads; a row's sum may not.
  * norm_quantize goes on with activation.h and is equal to rms_norm, then quantize.
  */

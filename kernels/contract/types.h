@@ -9,6 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A small function of a header, which nvcc compiles for both sides. */
+#ifdef __CUDACC__
+#define SUNDOG_SHARED static inline __host__ __device__
+#else
+#define SUNDOG_SHARED static inline
+#endif
+
 /* Elements of a buffer. X(NAME, number in files, bytes an element, text) */
 #define SUNDOG_DTYPES(X)                                                                          \
     X(F32, 1, 4, "f32")                                                                           \
@@ -34,7 +41,10 @@ typedef enum {
     X(PANEL16_F16, 3, 1, "panel16-f16")                                                   \
     X(PANEL16_BF16, 4, 1, "panel16-bf16")                                                 \
     X(PANEL16_Q4_1, 5, 32, "panel16-q4_1")                                                \
-    X(PANEL16_Q8_0, 6, 32, "panel16-q8_0")
+    X(PANEL16_Q8_0, 6, 32, "panel16-q8_0")                                                \
+    X(TILE16_BF16, 7, 1, "tile16-bf16") /* the tiles are for CUDA's tensor cores */       \
+    X(TILE16_Q4_1, 8, 32, "tile16-q4_1")                                                  \
+    X(TILE16_Q8_0, 9, 32, "tile16-q8_0")
 
 typedef enum {
 #define X(name, number, values, text) SUNDOG_LAYOUT_##name = number,

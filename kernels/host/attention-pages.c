@@ -427,7 +427,9 @@ void
 SUNDOG_KERNEL(ATTENTION)(const SundogCall *call)
 {
     SundogAttention at = sundog_attention_from_call(call);
-    if (at.head_dim % LANES != 0 || at.head_dim > SUNDOG_ATTENTION_MAX_HEAD) {
+    bool is_for_cuda =
+        call->arguments[4].dtype == SUNDOG_DTYPE_BF16 || at.output->dtype == SUNDOG_DTYPE_BF16;
+    if (is_for_cuda || at.head_dim % LANES != 0 || at.head_dim > SUNDOG_ATTENTION_MAX_HEAD) {
         sundog_host_plain_ATTENTION(call);
         return;
     }

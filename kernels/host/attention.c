@@ -23,6 +23,8 @@ typedef struct {
 static float
 element(const SundogArgument *pages, int64_t at)
 {
+    if (pages->dtype == SUNDOG_DTYPE_BF16)
+        return sundog_bf16_to_f32(((const uint16_t *)pages->data)[at]);
     return pages->dtype == SUNDOG_DTYPE_F16 ? sundog_f16_to_f32(((const uint16_t *)pages->data)[at])
                                             : ((const float *)pages->data)[at];
 }

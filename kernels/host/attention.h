@@ -6,6 +6,7 @@
  */
 
 #include "kernels/contract/attention.h"
+#include "kernels/host/half.h"
 #include "kernels/host/kernel.h"
 #include "kernels/host/quantize.h"
 
@@ -131,6 +132,10 @@ static inline void
 sundog_attention_store(const SundogAttention *at, int64_t row, int64_t head, const float *result)
 {
     int64_t c = at->head_dim, n = at->n_heads * c;
+    if (at->output->dtype == SUNDOG_DTYPE_BF16) {
+        sundog_store_bf16((uint16_t *)at->output->data + row * n + head * c, result, c);
+        return;
+    }
     if (at->output->dtype != SUNDOG_DTYPE_A8) {
         memcpy((float *)at->output->data + row * n + head * c, result, (size_t)c * sizeof(float));
         return;

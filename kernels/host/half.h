@@ -31,3 +31,11 @@ sundog_load_halves(float *values, const uint16_t *halves, int64_t n)
     for (; i < n; i++)
         values[i] = sundog_f16_to_f32(halves[i]);
 }
+
+/* The same for bf16, one value at a time: no host kernel is chosen for it where speed matters. */
+static inline void
+sundog_store_bf16(uint16_t *to, const float *values, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = sundog_f32_to_bf16(values[i]);
+}

@@ -6,6 +6,7 @@
 #include "kernels/contract/layout.h"
 #include "kernels/contract/math.h"
 #include "kernels/host/panels.h"
+#include "kernels/host/tile.h"
 
 #define GGUF_F32 0
 #define GGUF_F16 1
@@ -49,10 +50,33 @@ sundog_layout_for_gguf_type(uint32_t gguf_type)
     }
 }
 
+SundogLayout
+sundog_layout_for_cuda(uint32_t gguf_type)
+{
+    switch (gguf_type) {
+    case GGUF_Q4_1:
+        return SUNDOG_LAYOUT_TILE16_Q4_1;
+    case GGUF_Q8_0:
+        return SUNDOG_LAYOUT_TILE16_Q8_0;
+    case GGUF_BF16:
+        return SUNDOG_LAYOUT_TILE16_BF16;
+    default:
+        return 0;
+    }
+}
+
+bool
+sundog_layout_is_tile(SundogLayout layout)
+{
+    return layout == SUNDOG_LAYOUT_TILE16_BF16 || layout == SUNDOG_LAYOUT_TILE16_Q4_1 ||
+           layout == SUNDOG_LAYOUT_TILE16_Q8_0;
+}
+
 bool
 sundog_layout_fits(SundogLayout layout, int64_t n_columns)
 {
-    bool blocks = layout == SUNDOG_LAYOUT_PANEL16_Q4_1 || layout == SUNDOG_LAYOUT_PANEL16_Q8_0;
+    bool blocks = layout == SUNDOG_LAYOUT_PANEL16_Q4_1 || layout == SUNDOG_LAYOUT_PANEL16_Q8_0 ||
+                  layout == SUNDOG_LAYOUT_TILE16_Q4_1 || layout == SUNDOG_LAYOUT_TILE16_Q8_0;
     return n_columns > 0 && (!blocks || n_columns % BLOCK == 0);
 }
 
@@ -71,6 +95,10 @@ sundog_layout_panel_bytes(SundogLayout layout, int64_t n_columns)
         return blocks * SUNDOG_Q4_1_BLOCK_BYTES;
     case SUNDOG_LAYOUT_PANEL16_Q8_0:
         return (blocks + 1) / 2 * SUNDOG_Q8_0_PAIR_BYTES;
+    case SUNDOG_LAYOUT_TILE16_BF16:
+    case SUNDOG_LAYOUT_TILE16_Q4_1:
+    case SUNDOG_LAYOUT_TILE16_Q8_0:
+        return sundog_tile_panel_bytes(layout, n_columns);
     }
     return 0;
 }
@@ -179,6 +207,10 @@ sundog_layout_pack_panel(SundogLayout layout, const uint8_t *rows, int64_t n_row
         return;
     }
     memset(panel, 0, sundog_layout_panel_bytes(layout, n_columns));
+    if (sundog_layout_is_tile(layout)) {
+        sundog_tile_copy_rows(layout, (uint8_t *)rows, n_rows, n_columns, panel, true);
+        return;
+    }
     if (layout == SUNDOG_LAYOUT_PANEL16_Q4_1 || layout == SUNDOG_LAYOUT_PANEL16_Q8_0) {
         pack_quantized(layout, rows, n_rows, columns / BLOCK, panel);
         return;
@@ -195,6 +227,10 @@ sundog_layout_unpack_panel(SundogLayout layout, const uint8_t *panel, int64_t n_
     size_t columns = (size_t)n_columns, bytes = element_bytes(layout);
     if (layout == SUNDOG_LAYOUT_DENSE_F32) {
         memcpy(rows, panel, columns * 4 * (size_t)n_rows);
+        return;
+    }
+    if (sundog_layout_is_tile(layout)) {
+        sundog_tile_copy_rows(layout, rows, n_rows, n_columns, (uint8_t *)panel, false);
         return;
     }
     if (layout == SUNDOG_LAYOUT_PANEL16_Q4_1 || layout == SUNDOG_LAYOUT_PANEL16_Q8_0) {
@@ -259,6 +295,10 @@ sundog_layout_dequantize_row(SundogLayout layout, const uint8_t *matrix, int64_t
     }
     const uint8_t *panel = matrix + (size_t)(row / ROWS) * panel_bytes;
     size_t r = (size_t)(row % ROWS), columns = (size_t)n_columns;
+    if (sundog_layout_is_tile(layout)) {
+        sundog_tile_dequantize_row(layout, panel, row % ROWS, n_columns, values);
+        return;
+    }
     if (layout == SUNDOG_LAYOUT_PANEL16_Q4_1)
         for (size_t b = 0; b < columns / BLOCK; b++)
             dequantize_q4_1_block(panel + b * SUNDOG_Q4_1_BLOCK_BYTES, r, values + b * BLOCK);

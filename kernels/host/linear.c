@@ -117,8 +117,14 @@ product(const Linear *linear, int64_t token)
 {
     if (linear->a->dtype == SUNDOG_DTYPE_A8)
         return product_a8(linear, token);
-    const float *x = (const float *)linear->a->data + token * linear->n_columns;
     float acc = 0;
+    if (linear->a->dtype == SUNDOG_DTYPE_BF16) {
+        const uint16_t *half = (const uint16_t *)linear->a->data + token * linear->n_columns;
+        for (int64_t k = 0; k < linear->n_columns; k++)
+            acc = fmaf(linear->row.values[k], sundog_bf16_to_f32(half[k]), acc);
+        return acc;
+    }
+    const float *x = (const float *)linear->a->data + token * linear->n_columns;
     for (int64_t k = 0; k < linear->n_columns; k++)
         acc = fmaf(linear->row.values[k], x[k], acc);
     return acc;
@@ -186,6 +192,11 @@ store_gated_block(const SundogArgument *y, int64_t first, int64_t token, int64_t
                   float (*block)[SUNDOG_ACTIVATION_BLOCK])
 {
     int64_t n = sundog_min(SUNDOG_ACTIVATION_BLOCK, y->shape[1] - first);
+    if (y->dtype == SUNDOG_DTYPE_BF16) {
+        for (int64_t t = 0; t < n_tokens; t++)
+            sundog_store_bf16((uint16_t *)y->data + (token + t) * y->shape[1] + first, block[t], n);
+        return;
+    }
     if (y->dtype != SUNDOG_DTYPE_A8) {
         for (int64_t t = 0; t < n_tokens; t++)
             memcpy((float *)y->data + (token + t) * y->shape[1] + first, block[t],

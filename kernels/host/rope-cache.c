@@ -21,7 +21,7 @@ typedef struct {
     const float *inverse_frequencies;
     uint8_t *k_pages;
     uint8_t *v_pages;
-    bool half;
+    SundogDtype dtype; /* of the pages */
     int64_t n_heads, n_kv_heads, head_dim, rope_dims;
     bool interleaved;
     float magnitude;
@@ -49,7 +49,7 @@ rope_cache_from_call(const SundogCall *call)
                        .inverse_frequencies = a[4].data,
                        .k_pages = a[5].data,
                        .v_pages = a[6].data,
-                       .half = a[5].dtype == SUNDOG_DTYPE_F16,
+                       .dtype = a[5].dtype,
                        .n_heads = p[0].i,
                        .n_kv_heads = p[1].i,
                        .head_dim = p[2].i,
@@ -98,8 +98,10 @@ rotate_row(const RopeCache *rope, int64_t row, int64_t group)
 static void
 store_elements(const RopeCache *rope, uint8_t *pages, int64_t at, const float *values, int64_t n)
 {
-    if (rope->half)
+    if (rope->dtype == SUNDOG_DTYPE_F16)
         sundog_store_halves((uint16_t *)pages + at, values, n);
+    else if (rope->dtype == SUNDOG_DTYPE_BF16)
+        sundog_store_bf16((uint16_t *)pages + at, values, n);
     else
         memcpy((float *)pages + at, values, (size_t)n * sizeof(float));
 }

@@ -82,7 +82,8 @@ test_call_add_absent(TestCall *call)
 static void
 fill_gguf_row(SundogLayout layout, uint8_t *row, int64_t n_columns, TestRandom *random)
 {
-    bool q4 = layout == SUNDOG_LAYOUT_PANEL16_Q4_1, q8 = layout == SUNDOG_LAYOUT_PANEL16_Q8_0;
+    bool q4 = layout == SUNDOG_LAYOUT_PANEL16_Q4_1 || layout == SUNDOG_LAYOUT_TILE16_Q4_1;
+    bool q8 = layout == SUNDOG_LAYOUT_PANEL16_Q8_0 || layout == SUNDOG_LAYOUT_TILE16_Q8_0;
     for (int64_t k = 0; k < n_columns; k++) {
         float value = test_random_float(random);
         uint32_t bits = sundog_float_bits(value);
@@ -91,7 +92,7 @@ fill_gguf_row(SundogLayout layout, uint8_t *row, int64_t n_columns, TestRandom *
             memcpy(row + 4 * k, &bits, 4);
         else if (layout == SUNDOG_LAYOUT_PANEL16_F16)
             memcpy(row + 2 * k, &half, 2);
-        else if (layout == SUNDOG_LAYOUT_PANEL16_BF16)
+        else if (layout == SUNDOG_LAYOUT_PANEL16_BF16 || layout == SUNDOG_LAYOUT_TILE16_BF16)
             memcpy(row + 2 * k, (uint8_t *)&bits + 2, 2);
     }
     for (int64_t block = 0; (q4 || q8) && block < n_columns / 32; block++) {
@@ -111,11 +112,14 @@ gguf_row_bytes(SundogLayout layout, int64_t n_columns)
 {
     switch (layout) {
     case SUNDOG_LAYOUT_PANEL16_Q4_1:
+    case SUNDOG_LAYOUT_TILE16_Q4_1:
         return n_columns / 32 * 20;
     case SUNDOG_LAYOUT_PANEL16_Q8_0:
+    case SUNDOG_LAYOUT_TILE16_Q8_0:
         return n_columns / 32 * 34;
     case SUNDOG_LAYOUT_PANEL16_F16:
     case SUNDOG_LAYOUT_PANEL16_BF16:
+    case SUNDOG_LAYOUT_TILE16_BF16:
         return n_columns * 2;
     default:
         return n_columns * 4;

@@ -14,7 +14,8 @@ typedef struct {
 static const Encoding encodings[] = {
     {0, SUNDOG_LAYOUT_PANEL16_F32, 1, 4},    {1, SUNDOG_LAYOUT_PANEL16_F16, 1, 2},
     {3, SUNDOG_LAYOUT_PANEL16_Q4_1, 32, 20}, {8, SUNDOG_LAYOUT_PANEL16_Q8_0, 32, 34},
-    {30, SUNDOG_LAYOUT_PANEL16_BF16, 1, 2},
+    {30, SUNDOG_LAYOUT_PANEL16_BF16, 1, 2},  {3, SUNDOG_LAYOUT_TILE16_Q4_1, 32, 20},
+    {8, SUNDOG_LAYOUT_TILE16_Q8_0, 32, 34},  {30, SUNDOG_LAYOUT_TILE16_BF16, 1, 2},
 };
 
 static float
@@ -88,8 +89,11 @@ test_round_trip(void)
 {
     TestRandom random = {1};
     for (size_t i = 0; i < G_N_ELEMENTS(encodings); i++) {
-        g_assert_cmpint(sundog_layout_for_gguf_type(encodings[i].gguf_type), ==,
-                        encodings[i].layout);
+        uint32_t type = encodings[i].gguf_type;
+        g_assert_cmpint(sundog_layout_is_tile(encodings[i].layout)
+                            ? sundog_layout_for_cuda(type)
+                            : sundog_layout_for_gguf_type(type),
+                        ==, encodings[i].layout);
         for (int64_t n_rows = 1; n_rows <= 49; n_rows += 4)
             for (int64_t n_blocks = 1; n_blocks <= 5; n_blocks++)
                 check_matrix(&encodings[i], n_rows, n_blocks * encodings[i].block, &random);
