@@ -14,8 +14,8 @@ static char *output = NULL;
 static gint64 max_context = 0;
 
 static const GOptionEntry options[] = {
-    {"target", 0, 0, G_OPTION_ARG_STRING, &target, "what it will run on: host (the default)",
-     "TARGET"},
+    {"target", 0, 0, G_OPTION_ARG_STRING, &target,
+     "what it will run on: host (the default), or an NVIDIA GPU such as sm_90a", "TARGET"},
     {"activations", 0, 0, G_OPTION_ARG_STRING, &activations,
      "int8 (the default, fast) or f32 (exact)", "KIND"},
     {"output", 'o', 0, G_OPTION_ARG_FILENAME, &output, "name in the library, or a folder's path",
@@ -51,8 +51,9 @@ is_path(const char *text)
 
 /* The core's name for its manifest, and the folder where it goes. */
 static char *
-dup_core_name(const SundogLibraryEntry *model, bool exact)
+dup_core_name(const SundogLibraryEntry *model, const SundogPrepareOptions *prepare)
 {
+    bool exact = prepare->activations == SUNDOG_ACTIVATIONS_F32;
     g_autofree char *base = NULL;
     if (output != NULL && is_path(output)) {
         base = g_path_get_basename(output);
@@ -63,6 +64,8 @@ dup_core_name(const SundogLibraryEntry *model, bool exact)
     if (output != NULL)
         return g_strdup(output);
     base = model->info != NULL ? g_strdup(model->name) : dup_name_of_file(model->path);
+    if (strcmp(prepare->target, "host") != 0)
+        return g_strconcat(base, "@", prepare->target, NULL);
     return exact ? g_strconcat(base, ":f32", NULL) : g_steal_pointer(&base);
 }
 
@@ -97,9 +100,12 @@ read_options(SundogPrepareOptions *prepare, GError **error)
     if (activations != NULL && strcmp(activations, "int8") != 0 && strcmp(activations, "f32") != 0)
         g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
                     "--activations is int8 or f32, not \"%s\"", activations);
-    else if (target != NULL && strcmp(target, "host") != 0)
+    else if (target != NULL && strcmp(target, "host") != 0 && !g_str_has_prefix(target, "sm_"))
         g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                    "--target is host in this version, not \"%s\"", target);
+                    "--target is host or a GPU's architecture such as sm_90a, not \"%s\"", target);
+    else if (activations != NULL && target != NULL && strcmp(target, "host") != 0)
+        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                    "--activations is for the host; on a GPU they are bf16");
     else if (max_context < 0 || max_context > G_MAXINT32)
         g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
                     "--context is 0 to %d, not %" G_GINT64_FORMAT, G_MAXINT32, max_context);
@@ -107,6 +113,7 @@ read_options(SundogPrepareOptions *prepare, GError **error)
         prepare->activations =
             g_strcmp0(activations, "f32") == 0 ? SUNDOG_ACTIVATIONS_F32 : SUNDOG_ACTIVATIONS_INT8;
         prepare->max_context = (uint32_t)max_context;
+        prepare->target = target != NULL ? target : "host";
         return true;
     }
     return false;
@@ -133,7 +140,7 @@ prepare_model(const char *word, SundogPrepareOptions *prepare, GError **error)
     g_autoptr(SundogModel) model = entry ? sundog_model_open(entry->path, error) : NULL;
     if (model == NULL)
         return false;
-    g_autofree char *name = dup_core_name(entry, prepare->activations == SUNDOG_ACTIVATIONS_F32);
+    g_autofree char *name = dup_core_name(entry, prepare);
     bool named = output == NULL || !is_path(output);
     if (named && !sundog_library_name_is_valid(name)) {
         g_set_error(error, SUNDOG_LIBRARY_ERROR, SUNDOG_LIBRARY_ERROR_INVALID,

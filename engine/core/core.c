@@ -9,27 +9,37 @@
 
 #include <string.h>
 
-#define TARGET_HOST "host"
-
 struct SundogCore {
     SundogPackage *package;
     SundogCoreManifest manifest;
     GHashTable *programs; /* name, borrowed from the manifest, to SundogProgram, owned */
+    GHashTable *launches; /* the same for SundogLaunchList */
     GBytes *weights;
 };
 
 static bool
+is_for_host(const SundogCore *core)
+{
+    return strcmp(core->manifest.info.target, SUNDOG_CORE_TARGET_HOST) == 0;
+}
+
+static bool
 check_info(const SundogCoreInfo *info, GError **error)
 {
-    if (strcmp(info->target, TARGET_HOST) != 0)
+    bool is_host = strcmp(info->target, SUNDOG_CORE_TARGET_HOST) == 0;
+    bool known = is_host ? strcmp(info->activations, SUNDOG_CORE_ACTIVATIONS_INT8) == 0 ||
+                               strcmp(info->activations, SUNDOG_CORE_ACTIVATIONS_F32) == 0
+                         : strcmp(info->activations, SUNDOG_CORE_ACTIVATIONS_BF16) == 0;
+    if (!is_host && !g_str_has_prefix(info->target, "sm_"))
         g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
-                    "the core is for the target \"%s\", this engine runs \"%s\"", info->target,
-                    TARGET_HOST);
-    else if (strcmp(info->activations, SUNDOG_CORE_ACTIVATIONS_INT8) != 0 &&
-             strcmp(info->activations, SUNDOG_CORE_ACTIVATIONS_F32) != 0)
+                    "the core is for the target \"%s\", this engine runs \"%s\" and \"sm_…\"",
+                    info->target, SUNDOG_CORE_TARGET_HOST);
+    else if (!known)
         g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
-                    "the core has activations in \"%s\", known are %s and %s", info->activations,
-                    SUNDOG_CORE_ACTIVATIONS_INT8, SUNDOG_CORE_ACTIVATIONS_F32);
+                    "the core has activations in \"%s\", known for the target \"%s\": %s",
+                    info->activations, info->target,
+                    is_host ? SUNDOG_CORE_ACTIVATIONS_INT8 " and " SUNDOG_CORE_ACTIVATIONS_F32
+                            : SUNDOG_CORE_ACTIVATIONS_BF16);
     else
         return true;
     return false;
@@ -175,6 +185,34 @@ check_name(const SundogProgram *program, const char *name, GError **error)
     return false;
 }
 
+static SundogLaunchList *
+read_launches(const SundogCore *core, const char *name, GError **error)
+{
+    SundogReader reader;
+    g_autofree char *path = g_strconcat("launches/", name, NULL);
+    g_autoptr(GBytes) bytes = sundog_package_dup_member(core->package, path, error);
+    if (bytes == NULL)
+        return NULL;
+    sundog_reader_init(&reader, g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), path);
+    g_autoptr(SundogLaunchList) list = sundog_launch_list_read(&reader);
+    if (!sundog_reader_finish(&reader, error))
+        return NULL;
+    return g_steal_pointer(&list);
+}
+
+/* The reference runs on the host, whatever the target. */
+static bool
+load_launches(SundogCore *core, const SundogProgram *program, const char *name, GError **error)
+{
+    if (is_for_host(core) || strcmp(name, SUNDOG_PROGRAM_REFERENCE) == 0)
+        return true;
+    SundogLaunchList *list = read_launches(core, name, error);
+    if (list == NULL)
+        return false;
+    g_hash_table_insert(core->launches, (gpointer)name, list);
+    return sundog_launch_list_check(list, program, error);
+}
+
 static bool
 load_program(SundogCore *core, const char *name, GError **error)
 {
@@ -184,7 +222,7 @@ load_program(SundogCore *core, const char *name, GError **error)
     g_hash_table_insert(core->programs, (gpointer)name, program);
     return check_name(program, name, error) && sundog_program_check(program, error) &&
            match_buffers(core, program, error) && match_plan(core, program, error) &&
-           check_step(core, program, name, error);
+           check_step(core, program, name, error) && load_launches(core, program, name, error);
 }
 
 static bool
@@ -223,6 +261,8 @@ sundog_core_open(const char *folder, const SundogKeyring *keyring, GError **erro
     core->package = package;
     core->programs =
         g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)sundog_program_free);
+    core->launches = g_hash_table_new_full(g_str_hash, g_str_equal, NULL,
+                                           (GDestroyNotify)sundog_launch_list_free);
     if (load(core, error))
         return g_steal_pointer(&core);
     g_prefix_error(error, "%s: ", folder);
@@ -236,6 +276,7 @@ sundog_core_free(SundogCore *core)
         return;
     g_clear_pointer(&core->weights, g_bytes_unref);
     g_hash_table_unref(core->programs);
+    g_hash_table_unref(core->launches);
     sundog_core_manifest_clear(&core->manifest);
     sundog_package_free(core->package);
     g_free(core);
@@ -277,6 +318,12 @@ sundog_core_measure_arena(const SundogCore *core, unsigned n_threads)
         n_bytes = MAX(n_bytes,
                       sundog_program_measure_arena(sundog_core_get_program(core, used[i]), &shape));
     return n_bytes;
+}
+
+const SundogLaunchList *
+sundog_core_get_launch_list(const SundogCore *core, const char *name)
+{
+    return g_hash_table_lookup(core->launches, name);
 }
 
 uint32_t

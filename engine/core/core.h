@@ -6,7 +6,7 @@
  *
  * core.json beside the container's own fields (format, members):
  *   "features": ["host-1", …]   required features; an unknown one is refused by name
- *   "name", "target": "host", "activations": "int8" | "f32", "created": RFC 3339, "engine": version
+ *   "name", "target": "host" | "sm_…", "activations": "int8" | "f32" on the host, "bf16" on CUDA, "created": RFC 3339, "engine": version
  *   "model": {"name", "architecture", "licence", "n_parameters", "context_length", "n_vocabulary",
  *             "file", "sha256", "bytes"}
  *   "cache": [{"scheme": "paged", "page_tokens": 64, "dtype": "f16", "n_layers", "n_kv_heads",
@@ -18,12 +18,18 @@
  *   "plan": {"arena_bytes", "weight_bytes"}   the arena of forward and sample; the reference's may be larger
  *   "text": {"vocabulary": "text/vocabulary", "template": "text/template" or null}
  *   "sampling": {"default": {"temperature", "top_k", "top_p", "min_p", …}}
+ *
+ * A core for CUDA also has the members launches/NAME, a launch list for each program but the reference,
+ * and kernels/NAME.cubin for the modules that they name.
  */
 
-#include "engine/core/program.h"
+#include "engine/core/launch-list.h"
 #include "engine/format/package.h"
 
 #define SUNDOG_CORE_FEATURE_HOST "host-1" /* panel layouts and operations of this engine */
+#define SUNDOG_CORE_FEATURE_CUDA "cuda-1" /* tile layouts and launch lists of this engine */
+#define SUNDOG_CORE_TARGET_HOST "host"
+#define SUNDOG_CORE_ACTIVATIONS_BF16 "bf16"
 #define SUNDOG_CORE_ACTIVATIONS_INT8 "int8"
 #define SUNDOG_CORE_ACTIVATIONS_F32 "f32"
 #define SUNDOG_CORE_WEIGHTS "weights/data"
@@ -78,6 +84,8 @@ const SundogProgram *sundog_core_get_program(const SundogCore *core, const char 
 /* Bytes of arena that the engine touches with so many threads (0: one a processor of this machine); at
  * most the plan's, which is for as many as the programs allow. */
 uint64_t sundog_core_measure_arena(const SundogCore *core, unsigned n_threads);
+/* The program's launch list; NULL in a core for the host. Checked when the core was opened. */
+const SundogLaunchList *sundog_core_get_launch_list(const SundogCore *core, const char *name);
 uint32_t sundog_core_get_n_weights(const SundogCore *core);
 const SundogCoreWeight *sundog_core_get_weight(const SundogCore *core, uint32_t index);
 const SundogCoreWeight *sundog_core_find_weight(const SundogCore *core, const char *name);

@@ -10,14 +10,15 @@
 #include "engine/format/writer.h"
 
 /* Variables of a step. X(NAME, text) */
-#define SUNDOG_VARIABLES(X)                                                                   \
-    X(TOKENS, "tokens")                 /* packed rows of the step */                         \
-    X(SEQUENCES, "sequences")           /* sequences that have rows in the step */            \
-    X(LOGIT_ROWS, "logit_rows")         /* rows whose logits are wanted */                    \
-    X(SEQUENCE_PAGES, "sequence_pages") /* width of the page table */                         \
-    X(POOL_PAGES, "pool_pages")         /* pages of the paged pool, the null page included */ \
-    X(HISTORY, "history")               /* tokens that penalties look at */                   \
-    X(UNITS, "units")                   /* device constant: threads of the pool, multiprocessors */
+#define SUNDOG_VARIABLES(X)                                                                     \
+    X(TOKENS, "tokens")                   /* packed rows of the step */                         \
+    X(SEQUENCES, "sequences")             /* sequences that have rows in the step */            \
+    X(LOGIT_ROWS, "logit_rows")           /* rows whose logits are wanted */                    \
+    X(SEQUENCE_PAGES, "sequence_pages")   /* width of the page table */                         \
+    X(POOL_PAGES, "pool_pages")           /* pages of the paged pool, the null page included */ \
+    X(HISTORY, "history")                 /* tokens that penalties look at */                   \
+    X(UNITS, "units")                     /* device constant: threads of the host's pool */     \
+    X(MULTIPROCESSORS, "multiprocessors") /* device constant of a GPU */
 
 typedef enum {
 #define X(name, text) SUNDOG_VARIABLE_##name,

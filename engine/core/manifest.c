@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* What a core may require of the engine that loads it, and this one can. */
-static const char *const known_features[] = {SUNDOG_CORE_FEATURE_HOST};
+static const char *const known_features[] = {SUNDOG_CORE_FEATURE_HOST, SUNDOG_CORE_FEATURE_CUDA};
 
 #define MAX_NUMBER ((int64_t)1 << 52) /* what JSON readers elsewhere keep exact */
 
@@ -177,8 +177,11 @@ get_cache_dtype(Fields *fields)
     const char *name = get_text(fields, "dtype");
     if (strcmp(name, sundog_dtype_name(SUNDOG_DTYPE_F32)) == 0)
         return SUNDOG_DTYPE_F32;
+    if (strcmp(name, sundog_dtype_name(SUNDOG_DTYPE_BF16)) == 0)
+        return SUNDOG_DTYPE_BF16;
     if (strcmp(name, sundog_dtype_name(SUNDOG_DTYPE_F16)) != 0)
-        fail(fields, SUNDOG_FORMAT_ERROR_UNSUPPORTED, "dtype is %s, expected f16 or f32", name);
+        fail(fields, SUNDOG_FORMAT_ERROR_UNSUPPORTED, "dtype is %s, expected f16, bf16 or f32",
+             name);
     return SUNDOG_DTYPE_F16;
 }
 

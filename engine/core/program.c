@@ -144,6 +144,21 @@ sundog_program_set_buffer_offset(SundogProgram *program, SundogBufferId id, uint
 }
 
 void
+sundog_program_set_buffer_dtype(SundogProgram *program, SundogBufferId id, SundogDtype dtype)
+{
+    g_assert(id < program->buffers->len);
+    g_array_index(program->buffers, SundogBuffer, id).dtype = dtype;
+}
+
+void
+sundog_program_set_buffer_dimension(SundogProgram *program, SundogBufferId id, uint32_t dimension,
+                                    SundogExpression size)
+{
+    g_assert(id < program->buffers->len && dimension < 4);
+    g_array_index(program->buffers, SundogBuffer, id).shape[dimension] = size;
+}
+
+void
 sundog_program_set_buffer_layout(SundogProgram *program, SundogBufferId id, SundogLayout layout)
 {
     g_assert(id < program->buffers->len);

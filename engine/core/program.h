@@ -75,6 +75,9 @@ void sundog_program_add_operation(SundogProgram *program, const SundogOperation 
 uint32_t sundog_program_get_n_buffers(const SundogProgram *program);
 const SundogBuffer *sundog_program_get_buffer(const SundogProgram *program, SundogBufferId id);
 void sundog_program_set_buffer_offset(SundogProgram *program, SundogBufferId id, uint64_t offset);
+void sundog_program_set_buffer_dtype(SundogProgram *program, SundogBufferId id, SundogDtype dtype);
+void sundog_program_set_buffer_dimension(SundogProgram *program, SundogBufferId id,
+                                         uint32_t dimension, SundogExpression size);
 void sundog_program_set_buffer_layout(SundogProgram *program, SundogBufferId id,
                                       SundogLayout layout);
 /* Removes the temporaries and weights that no operation names; ids change. */

@@ -20,14 +20,16 @@ find_matrices(const SundogProgram *program)
 }
 
 static SundogLayout
-matrix_layout(const SundogTensor *tensor, GError **error)
+matrix_layout(const SundogTensor *tensor, bool is_for_cuda, GError **error)
 {
-    SundogLayout layout = sundog_layout_for_gguf_type(tensor->type);
+    SundogLayout layout = is_for_cuda ? sundog_layout_for_cuda(tensor->type)
+                                      : sundog_layout_for_gguf_type(tensor->type);
     if (layout == 0)
         g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
                     "tensor \"%s\" is of type %s, for which there are no kernels here; use a file "
-                    "with Q4_1, Q8_0, F16, BF16 or F32",
-                    tensor->name, sundog_gguf_type_name(tensor->type));
+                    "with %s",
+                    tensor->name, sundog_gguf_type_name(tensor->type),
+                    is_for_cuda ? "Q4_1, Q8_0 or BF16" : "Q4_1, Q8_0, F16, BF16 or F32");
     else if (!sundog_layout_fits(layout, (int64_t)tensor->n_columns))
         g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
                     "tensor \"%s\" has %" G_GUINT64_FORMAT " columns, which %s cannot hold",
@@ -38,7 +40,7 @@ matrix_layout(const SundogTensor *tensor, GError **error)
 }
 
 bool
-sundog_pass_layouts(SundogProgram *program, GHashTable *tensors, GError **error)
+sundog_pass_layouts(SundogProgram *program, GHashTable *tensors, bool is_for_cuda, GError **error)
 {
     g_autofree bool *is_matrix = find_matrices(program);
     for (SundogBufferId id = 0; id < sundog_program_get_n_buffers(program); id++) {
@@ -47,7 +49,7 @@ sundog_pass_layouts(SundogProgram *program, GHashTable *tensors, GError **error)
         if (buffer->role != SUNDOG_BUFFER_WEIGHT)
             continue;
         if (is_matrix[id])
-            layout = matrix_layout(g_hash_table_lookup(tensors, buffer->name), error);
+            layout = matrix_layout(g_hash_table_lookup(tensors, buffer->name), is_for_cuda, error);
         if (layout == 0)
             return false;
         sundog_program_set_buffer_layout(program, id, layout);

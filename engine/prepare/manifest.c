@@ -4,6 +4,7 @@
 
 #include "engine/core/step.h"
 
+#include <string.h>
 #include <sys/stat.h>
 
 /* What a chat begins with where neither the person nor the request says otherwise. GGUF files carry no
@@ -139,17 +140,20 @@ describe_sampling(const SundogPrepareOptions *options)
 }
 
 static void
-describe_core(JsonObject *root, const SundogPrepareOptions *options)
+describe_core(JsonObject *root, const SundogPlan *plan, const SundogPrepareOptions *options)
 {
+    bool is_host = strcmp(plan->target, SUNDOG_CORE_TARGET_HOST) == 0;
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
     g_autofree char *created = g_date_time_format_iso8601(now);
     JsonArray *features = json_array_new();
-    json_array_add_string_element(features, SUNDOG_CORE_FEATURE_HOST);
+    json_array_add_string_element(features,
+                                  is_host ? SUNDOG_CORE_FEATURE_HOST : SUNDOG_CORE_FEATURE_CUDA);
     json_object_set_array_member(root, "features", features);
     json_object_set_string_member(root, "name", options->name);
-    json_object_set_string_member(root, "target", "host");
+    json_object_set_string_member(root, "target", plan->target);
     json_object_set_string_member(root, "activations",
-                                  options->activations == SUNDOG_ACTIVATIONS_F32
+                                  !is_host ? SUNDOG_CORE_ACTIVATIONS_BF16
+                                  : options->activations == SUNDOG_ACTIVATIONS_F32
                                       ? SUNDOG_CORE_ACTIVATIONS_F32
                                       : SUNDOG_CORE_ACTIVATIONS_INT8);
     json_object_set_string_member(root, "created", created);
@@ -164,7 +168,7 @@ sundog_plan_to_manifest(const SundogPlan *plan, SundogModel *model,
     if (described == NULL)
         return NULL;
     JsonObject *root = json_object_new();
-    describe_core(root, options);
+    describe_core(root, plan, options);
     json_object_set_object_member(root, "model", described);
     json_object_set_array_member(root, "cache", describe_cache(&plan->cache));
     json_object_set_object_member(root, "variables", describe_variables(&plan->bounds));

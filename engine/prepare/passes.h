@@ -6,13 +6,14 @@
  * the program computes bit for bit, except sundog_pass_activations(). Within this house.
  */
 
-#include "engine/core/program.h"
+#include "engine/core/launch-list.h"
 #include "engine/recipe/recipe.h"
 
-/* Gives every weight its layout: panels of its tensor's type for matrices, dense rows for the rest.
- * `tensors` maps a weight's name to its SundogTensor. A type that no layout holds is refused with the
+/* Gives every weight its layout: panels of its tensor's type for matrices, tiles where it is for CUDA,
+ * dense rows for the rest. `tensors` maps a weight's name to its SundogTensor. A type that no layout holds is refused with the
  * tensor's name. */
-bool sundog_pass_layouts(SundogProgram *program, GHashTable *tensors, GError **error);
+bool sundog_pass_layouts(SundogProgram *program, GHashTable *tensors, bool is_for_cuda,
+                         GError **error);
 
 /* Quantizes the input of every product with a quantized weight, once where several share it. */
 void sundog_pass_activations(SundogProgram *program);
@@ -25,6 +26,11 @@ void sundog_pass_activations(SundogProgram *program);
  *   attention, quantize         attention that writes a8; so linear_gated */
 void sundog_pass_fuse(SundogProgram *program);
 
-/* Gives every temporary its offset, largest first and workspaces last, each at the lowest place that is
- * free while it lives; sets the size of the arena. */
-void sundog_pass_plan_memory(SundogProgram *program);
+/* For CUDA, after fusing: what products take becomes bf16, and attention's workspace holds the parts
+ * that many blocks make of one row. */
+void sundog_pass_cuda(SundogProgram *program);
+
+/* Gives every temporary its offset, largest first and workspaces last, each at the lowest place that is free while it
+ * lives; sets the size of the arena. Where a launch list is given, a buffer lives as long as its
+ * launches run. */
+void sundog_pass_plan_memory(SundogProgram *program, const SundogLaunchList *launches);

@@ -46,11 +46,28 @@ make_place(const SundogProgram *program, SundogBufferId id, SundogLifetime lifet
                    .by_unit = sundog_program_buffer_bytes(program, id, &one_unit) < n_bytes};
 }
 
+/* As long as an operation needs the buffer, and as long as a launch does that stands for several. */
+static SundogLifetime *
+dup_lifetimes(const SundogProgram *program, const SundogLaunchList *launches)
+{
+    SundogLifetime *lifetimes = sundog_program_dup_lifetimes(program);
+    if (launches == NULL)
+        return lifetimes;
+    g_autofree SundogLifetime *longer = sundog_launch_list_dup_lifetimes(launches, program);
+    for (SundogBufferId id = 0; id < sundog_program_get_n_buffers(program); id++) {
+        if (!longer[id].is_used)
+            continue;
+        lifetimes[id].first = MIN(lifetimes[id].first, longer[id].first);
+        lifetimes[id].last = MAX(lifetimes[id].last, longer[id].last);
+    }
+    return lifetimes;
+}
+
 static GArray *
-collect_places(const SundogProgram *program)
+collect_places(const SundogProgram *program, const SundogLaunchList *launches)
 {
     GArray *places = g_array_new(FALSE, FALSE, sizeof(Place));
-    g_autofree SundogLifetime *lifetimes = sundog_program_dup_lifetimes(program);
+    g_autofree SundogLifetime *lifetimes = dup_lifetimes(program, launches);
     for (SundogBufferId id = 0; id < sundog_program_get_n_buffers(program); id++) {
         if (sundog_program_get_buffer(program, id)->role != SUNDOG_BUFFER_TEMPORARY ||
             !lifetimes[id].is_used)
@@ -89,10 +106,10 @@ find_offset(GArray *places, uint32_t index)
 }
 
 void
-sundog_pass_plan_memory(SundogProgram *program)
+sundog_pass_plan_memory(SundogProgram *program, const SundogLaunchList *launches)
 {
     uint64_t arena_bytes = 0;
-    g_autoptr(GArray) places = collect_places(program);
+    g_autoptr(GArray) places = collect_places(program, launches);
     for (uint32_t i = 0; i < places->len; i++) {
         Place *place = &g_array_index(places, Place, i);
         place->offset = find_offset(places, i);

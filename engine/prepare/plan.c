@@ -4,6 +4,7 @@
 
 #include "engine/core/step.h"
 #include "engine/format/error.h"
+#include "engine/prepare/lower.h"
 #include "engine/prepare/passes.h"
 #include "kernels/contract/layout.h"
 #include "kernels/contract/paged-cache.h"
@@ -18,6 +19,10 @@
 #define MAX_HISTORY 8192
 /* Threads of the pool for which workspaces are planned. */
 #define MAX_UNITS 64
+/* Rows of a step on a GPU, which is bound by arithmetic only from some hundreds on. */
+#define MAX_CUDA_TOKENS 2048
+#define MAX_CUDA_SEQUENCES 256
+#define MAX_MULTIPROCESSORS 1024
 
 static bool
 check_options(const SundogPrepareOptions *options, const SundogModelDimensions *dimensions,
@@ -26,9 +31,11 @@ check_options(const SundogPrepareOptions *options, const SundogModelDimensions *
     if (dimensions == NULL)
         g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
                     "the file holds a vocabulary and no tensors");
-    else if (options->target != NULL && strcmp(options->target, "host") != 0)
+    else if (options->target != NULL && strcmp(options->target, SUNDOG_CORE_TARGET_HOST) != 0 &&
+             !sundog_lower_is_target(options->target))
         g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
-                    "the target \"%s\" is not known; known is: host", options->target);
+                    "the target \"%s\" is not known; known are: host, and CUDA's such as sm_90a",
+                    options->target);
     else if (options->max_context > dimensions->context_length)
         g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
                     "a context of %u tokens was asked for; the model was trained for %u",
@@ -38,20 +45,29 @@ check_options(const SundogPrepareOptions *options, const SundogModelDimensions *
     return false;
 }
 
-static SundogShape
-choose_bounds(uint32_t context_length)
+static bool
+is_for_cuda(const SundogPlan *plan)
 {
+    return strcmp(plan->target, SUNDOG_CORE_TARGET_HOST) != 0;
+}
+
+static SundogShape
+choose_bounds(uint32_t context_length, bool cuda)
+{
+    int64_t n_sequences = cuda ? MAX_CUDA_SEQUENCES : MAX_SEQUENCES;
     int64_t n_pages = (context_length + SUNDOG_PAGE_TOKENS - 1) / SUNDOG_PAGE_TOKENS;
     SundogShape bounds;
-    bounds.values[SUNDOG_VARIABLE_TOKENS] = MAX_TOKENS;
-    bounds.values[SUNDOG_VARIABLE_SEQUENCES] = MAX_SEQUENCES;
-    bounds.values[SUNDOG_VARIABLE_LOGIT_ROWS] = MAX_SEQUENCES;
+    bounds.values[SUNDOG_VARIABLE_TOKENS] = cuda ? MAX_CUDA_TOKENS : MAX_TOKENS;
+    bounds.values[SUNDOG_VARIABLE_SEQUENCES] = n_sequences;
+    bounds.values[SUNDOG_VARIABLE_LOGIT_ROWS] = n_sequences;
     bounds.values[SUNDOG_VARIABLE_SEQUENCE_PAGES] = n_pages;
     /* Every sequence of a step at its full length, twice over for prefixes that are kept, and the
      * null page. */
-    bounds.values[SUNDOG_VARIABLE_POOL_PAGES] = 2 * MAX_SEQUENCES * n_pages + 1;
+    bounds.values[SUNDOG_VARIABLE_POOL_PAGES] = 2 * n_sequences * n_pages + 1;
     bounds.values[SUNDOG_VARIABLE_HISTORY] = MIN(context_length, MAX_HISTORY);
-    bounds.values[SUNDOG_VARIABLE_UNITS] = MAX_UNITS;
+    /* CUDA's kernels need no workspace a unit; one is what the host's reference runs with. */
+    bounds.values[SUNDOG_VARIABLE_UNITS] = cuda ? 1 : MAX_UNITS;
+    bounds.values[SUNDOG_VARIABLE_MULTIPROCESSORS] = MAX_MULTIPROCESSORS;
     return bounds;
 }
 
@@ -74,8 +90,10 @@ index_tensors(const SundogModel *model)
 
 /* Caches are as exact as activations: quantized ones differ by more than half precision does. */
 static SundogDtype
-cache_dtype(const SundogPrepareOptions *options)
+cache_dtype(const SundogPlan *plan, const SundogPrepareOptions *options)
 {
+    if (is_for_cuda(plan))
+        return SUNDOG_DTYPE_BF16;
     return options->activations == SUNDOG_ACTIVATIONS_F32 ? SUNDOG_DTYPE_F32 : SUNDOG_DTYPE_F16;
 }
 
@@ -87,7 +105,7 @@ build_forward(const SundogPlan *plan, const SundogModel *model, GHashTable *tens
     const SundogRecipe *recipe =
         sundog_recipe_find(sundog_model_get_dimensions(model)->architecture, error);
     return recipe != NULL && recipe->build_forward(model, &options, forward, error) &&
-           sundog_pass_layouts(forward->program, tensors, error);
+           sundog_pass_layouts(forward->program, tensors, is_for_cuda(plan), error);
 }
 
 /* The recipe's program as it is, planned so that it can run. */
@@ -99,8 +117,23 @@ make_reference(SundogPlan *plan, const SundogModel *model, GHashTable *tensors, 
         return false;
     plan->reference = g_steal_pointer(&forward.program);
     sundog_program_set_name(plan->reference, SUNDOG_PROGRAM_REFERENCE);
-    sundog_pass_plan_memory(plan->reference);
+    sundog_pass_plan_memory(plan->reference, NULL);
     return sundog_program_check(plan->reference, error);
+}
+
+/* Lowers where the target is a GPU, places temporaries, and checks what came out. */
+static bool
+finish_program(const SundogPlan *plan, SundogProgram *program, SundogLaunchList **launches,
+               GError **error)
+{
+    if (is_for_cuda(plan)) {
+        *launches = sundog_lower(program, plan->target, error);
+        if (*launches == NULL)
+            return false;
+    }
+    sundog_pass_plan_memory(program, *launches);
+    return sundog_program_check(program, error) &&
+           (*launches == NULL || sundog_launch_list_check(*launches, program, error));
 }
 
 static bool
@@ -109,19 +142,19 @@ make_forward(SundogPlan *plan, const SundogModel *model, GHashTable *tensors,
 {
     if (!build_forward(plan, model, tensors, &plan->forward, error))
         return false;
-    if (options->activations == SUNDOG_ACTIVATIONS_INT8)
+    if (options->activations == SUNDOG_ACTIVATIONS_INT8 && !is_for_cuda(plan))
         sundog_pass_activations(plan->forward.program);
     sundog_pass_fuse(plan->forward.program);
-    sundog_pass_plan_memory(plan->forward.program);
-    return sundog_program_check(plan->forward.program, error);
+    if (is_for_cuda(plan))
+        sundog_pass_cuda(plan->forward.program);
+    return finish_program(plan, plan->forward.program, &plan->forward_launches, error);
 }
 
 static bool
 make_sample(SundogPlan *plan, uint32_t n_vocabulary, GError **error)
 {
     plan->sample = sundog_recipe_build_sample(n_vocabulary, &plan->bounds);
-    sundog_pass_plan_memory(plan->sample);
-    return sundog_program_check(plan->sample, error);
+    return finish_program(plan, plan->sample, &plan->sample_launches, error);
 }
 
 static void
@@ -184,8 +217,9 @@ sundog_plan_make(SundogPlan *plan, const SundogModel *model, const SundogPrepare
     g_autoptr(GHashTable) tensors = index_tensors(model);
     plan->context_length =
         options->max_context != 0 ? options->max_context : dimensions->context_length;
-    plan->bounds = choose_bounds(plan->context_length);
-    describe_cache(plan, dimensions, cache_dtype(options));
+    plan->target = options->target != NULL ? options->target : SUNDOG_CORE_TARGET_HOST;
+    plan->bounds = choose_bounds(plan->context_length, is_for_cuda(plan));
+    describe_cache(plan, dimensions, cache_dtype(plan, options));
     if (!make_reference(plan, model, tensors, error) ||
         !make_forward(plan, model, tensors, options, error) ||
         !make_sample(plan, dimensions->n_vocabulary, error))
@@ -212,5 +246,7 @@ sundog_plan_clear(SundogPlan *plan)
     sundog_recipe_forward_clear(&plan->forward);
     g_clear_pointer(&plan->reference, sundog_program_free);
     g_clear_pointer(&plan->sample, sundog_program_free);
+    g_clear_pointer(&plan->forward_launches, sundog_launch_list_free);
+    g_clear_pointer(&plan->sample_launches, sundog_launch_list_free);
     g_clear_pointer(&plan->weights, g_array_unref);
 }

@@ -20,6 +20,9 @@ typedef struct {
     SundogRecipeForward forward; /* the program that the engine runs, fused */
     SundogProgram *reference;    /* the recipe's own */
     SundogProgram *sample;
+    SundogLaunchList *forward_launches; /* for CUDA, else NULL */
+    SundogLaunchList *sample_launches;
+    const char *target;
     GArray *weights; /* of SundogPlannedWeight, in order of use */
     SundogShape bounds;
     SundogCoreCache cache;

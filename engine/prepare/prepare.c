@@ -7,9 +7,11 @@
 #include "engine/prepare/prepare.h"
 
 #include "engine/format/error.h"
+#include "engine/prepare/lower.h"
 #include "engine/prepare/manifest.h"
 #include "engine/prepare/pack.h"
 #include "engine/prepare/plan.h"
+#include "kernels/contract/cubins.h"
 
 #include <errno.h>
 #include <string.h>
@@ -149,6 +151,37 @@ write_programs(const SundogPlan *plan, SundogPackageWriter *writer, GError **err
 }
 
 static bool
+write_launch_list(const SundogLaunchList *list, const SundogProgram *program,
+                  SundogPackageWriter *package, GError **error)
+{
+    SundogWriter writer;
+    sundog_writer_init(&writer);
+    sundog_launch_list_write(list, &writer);
+    g_autoptr(GBytes) bytes = sundog_writer_steal(&writer);
+    g_autofree char *path = g_strconcat("launches/", sundog_program_get_name(program), NULL);
+    return write_member(package, path, g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes),
+                        error);
+}
+
+/* What a core for CUDA has beside its programs: how they are launched, and the code. */
+static bool
+write_launches(const SundogPlan *plan, SundogPackageWriter *writer, GError **error)
+{
+    if (plan->forward_launches == NULL)
+        return true;
+    if (!write_launch_list(plan->forward_launches, plan->forward.program, writer, error) ||
+        !write_launch_list(plan->sample_launches, plan->sample, writer, error))
+        return false;
+    for (int i = 0; sundog_lower_modules[i] != NULL; i++) {
+        const SundogCubin *cubin = sundog_cubin_find(plan->target, sundog_lower_modules[i]);
+        g_autofree char *path = g_strdup_printf("kernels/%s.cubin", cubin->name);
+        if (!write_member(writer, path, cubin->data, cubin->n_bytes, error))
+            return false;
+    }
+    return true;
+}
+
+static bool
 write_texts(const SundogModel *model, SundogPackageWriter *writer, GError **error)
 {
     const char *template = sundog_model_get_chat_template(model);
@@ -165,7 +198,7 @@ write_members(const SundogPlan *plan, SundogModel *model, SundogPackageWriter *w
               const SundogPrepareOptions *options, GError **error)
 {
     report(options, "weights", FRACTION_WEIGHTS);
-    if (!write_programs(plan, writer, error) ||
+    if (!write_programs(plan, writer, error) || !write_launches(plan, writer, error) ||
         !sundog_pack_weights(plan, writer, options, report_weights, (void *)options, error))
         return false;
     report(options, "text", FRACTION_TEXT);

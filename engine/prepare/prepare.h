@@ -16,10 +16,10 @@ typedef enum {
 
 typedef struct {
     const char *name;   /* the core's name in its manifest; never NULL */
-    const char *target; /* "host", or NULL for the same */
-    SundogActivations activations;
-    uint32_t max_context; /* 0: what the model was trained for */
-    unsigned n_threads;   /* 0: all processors */
+    const char *target; /* "host" (NULL for the same), or a CUDA architecture: "sm_90a" */
+    SundogActivations activations; /* on the host; CUDA's are bf16 */
+    uint32_t max_context;          /* 0: what the model was trained for */
+    unsigned n_threads;            /* 0: all processors */
     /* The makers' sampling profile ({"temperature", "top_p", …}) over the general one, or NULL. */
     JsonObject *sampling;
     /* phase is one of "plan", "weights", "text", "sign"; fraction of the whole, 0 to 1. */

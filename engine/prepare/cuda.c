@@ -1,0 +1,41 @@
+/* The pass that gives a fused program the types of the CUDA kernels. */
+
+#include "engine/prepare/lower.h"
+#include "engine/prepare/passes.h"
+
+enum { NORM_Y = 2, GATED_Y = 3, ATTENTION_O = 6, ATTENTION_WORKSPACE = 7 };
+
+/* Room for the parts of all blocks: heads of a group, their values, greatest and sum in float32. */
+static void
+enlarge_workspace(SundogProgram *program, const SundogOperation *attention)
+{
+    int64_t per_group = attention->parameters[0].i / attention->parameters[1].i;
+    int64_t part_bytes = (attention->parameters[2].i + 2) * (int64_t)sizeof(float);
+    SundogBufferId id = attention->arguments[ATTENTION_WORKSPACE];
+    SundogExpressionPool *pool = sundog_program_edit_expressions(program);
+    SundogExpression needed =
+        sundog_expression_constant(pool, SUNDOG_LOWER_ATTENTION_BLOCKS * per_group * part_bytes);
+    sundog_program_set_buffer_dimension(
+        program, id, 1,
+        sundog_expression_binary(pool, SUNDOG_EXPRESSION_MAX,
+                                 sundog_program_get_buffer(program, id)->shape[1], needed));
+}
+
+void
+sundog_pass_cuda(SundogProgram *program)
+{
+    for (uint32_t i = 0; i < sundog_program_get_n_operations(program); i++) {
+        const SundogOperation *operation = sundog_program_get_operation(program, i);
+        if (operation->kind == SUNDOG_OP_RMS_NORM)
+            sundog_program_set_buffer_dtype(program, operation->arguments[NORM_Y],
+                                            SUNDOG_DTYPE_BF16);
+        if (operation->kind == SUNDOG_OP_LINEAR_GATED)
+            sundog_program_set_buffer_dtype(program, operation->arguments[GATED_Y],
+                                            SUNDOG_DTYPE_BF16);
+        if (operation->kind == SUNDOG_OP_ATTENTION) {
+            sundog_program_set_buffer_dtype(program, operation->arguments[ATTENTION_O],
+                                            SUNDOG_DTYPE_BF16);
+            enlarge_workspace(program, operation);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+#pragma once
+
+/*
+ * What a launch hands to a CUDA kernel: one struct by value, which prepare fills with numbers and
+ * relocations and nvcc reads under the same name. Fields have one size everywhere; pointers are
+ * device addresses. A field's change is a change of the kernel: cubins travel with the launch lists
+ * that were made for them.
+ *
+ * Every kernel begins with "start dependents, touch weights only, wait for the predecessor", so that
+ * edges between them may be programmatic.
+ */
+
+#include "kernels/contract/types.h"
+
+/* Threads of a block of every kernel of products, and warps in it. */
+#define SUNDOG_CUDA_LINEAR_THREADS 256
+#define SUNDOG_CUDA_LINEAR_WARPS 8
+/* Bytes of a slot in a warp's ring of weights. */
+#define SUNDOG_CUDA_SLOT_BYTES 4096
+/* Two kernels, one and its successor, fill a multiprocessor: each claims half of its memory. */
+#define SUNDOG_CUDA_HALF_SHARED_BYTES 116224
+#define SUNDOG_CUDA_MAX_SHARED_BYTES 232448
+/* Shared memory that a kernel declares itself, at most. */
+#define SUNDOG_CUDA_STATIC_BYTES 512
+#define SUNDOG_CUDA_ATTENTION_THREADS 128
+#define SUNDOG_CUDA_SAMPLE_THREADS 1024
+#define SUNDOG_CUDA_ROW_THREADS 256
+
+/* Where a product's x comes from. */
+typedef enum {
+    SUNDOG_CUDA_X_BF16 = 0, /* bf16 [T, K] */
+    SUNDOG_CUDA_X_NORM = 1, /* f32 [T, K], to be normed as rms-norm.h says, then bf16 */
+    SUNDOG_CUDA_X_PARTS = 2 /* attention's parts, to be merged, then bf16 */
+} SundogCudaSource;
+
+/* linear, linear_qkv, linear_gated. For gated, w[0] is gate and w[1] up. */
+typedef struct {
+    const void *x;
+    const void *norm_weight; /* [K] f32 */
+    const void *w[3];        /* in tiles */
+    const void *bias[3];     /* f32 or NULL */
+    const void *residual;    /* f32 [T, y_stride] or NULL; may be y */
+    void *y;                 /* f32 or bf16 [T, y_stride] */
+    int32_t n_tokens;
+    int32_t n_columns; /* K */
+    int32_t n_rows[3]; /* 0 where there is no matrix */
+    int32_t y_stride;
+    int32_t y_is_bf16;
+    int32_t source;   /* a SundogCudaSource */
+    int32_t n_slots;  /* of a warp's ring */
+    int32_t n_splits; /* of attention, for its parts */
+    int32_t head_dim;
+    float epsilon;
+} SundogCudaLinear;
+
+typedef struct {
+    const void *tokens;
+    const void *table; /* in tiles */
+    void *x;           /* f32 [T, D] */
+    int32_t n_tokens;
+    int32_t n_columns;
+    int32_t n_vocabulary;
+    float scale;
+} SundogCudaEmbed;
+
+typedef struct {
+    const void *x;
+    const void *weight;
+    void *y;
+    int32_t n_tokens;
+    int32_t n_columns;
+    int32_t y_is_bf16;
+    float epsilon;
+} SundogCudaRmsNorm;
+
+typedef struct {
+    const void *x;
+    const void *rows;
+    void *y;
+    int32_t n_rows; /* of y */
+    int32_t n_from; /* of x */
+    int32_t n_columns;
+} SundogCudaGatherRows;
+
+typedef struct {
+    const void *first_row;
+    const void *start_position;
+    void *tiles;
+    int32_t n_sequences;
+    int32_t n_tiles; /* the head row not included */
+} SundogCudaPlanAttention;
+
+/* rope_cache, and with `tiles` set attention too. */
+typedef struct {
+    void *qkv;
+    const void *positions;
+    const void *token_sequence;
+    const void *page_table;
+    const void *inverse_frequencies;
+    const void *tiles;
+    void *k_pages;
+    void *v_pages;
+    void *o;     /* bf16 [T, H C], where n_splits is 1 */
+    void *parts; /* f32 [T, H, n_splits, C + 2]: sum of weights times values, greatest, sum */
+    int32_t n_tokens;
+    int32_t n_heads;
+    int32_t n_kv_heads;
+    int32_t head_dim;
+    int32_t rope_dims;
+    int32_t interleaved;
+    int32_t sequence_pages; /* stride of the page table */
+    int32_t n_splits;
+    int32_t rotates; /* attention of one row a sequence rotates and stores it too */
+    float magnitude;
+    float scale;
+} SundogCudaAttention;
+
+typedef struct {
+    void *logits;
+    const void *sampling;
+    const void *history;
+    void *token;
+    void *ring;       /* mapped u64 [R], or NULL: generation in the high, token in the low half */
+    const void *step; /* u32: the generation */
+    int32_t n_rows;
+    int32_t n_vocabulary;
+    int32_t history_stride;
+} SundogCudaSample;
+
+/* The packed block of one step's inputs, mapped host memory, read by the ingesting kernel: it spreads
+ * the sections over the input buffers and fills up to the graph's shape with padding. */
+#define SUNDOG_CUDA_MAX_SECTIONS 12
+
+typedef struct {
+    uint64_t to;        /* device address, of 32-bit words */
+    uint32_t from;      /* first word in the block's data */
+    uint32_t n_rows;    /* in the block */
+    uint32_t row_words; /* in the block */
+    uint32_t stride;    /* words from row to row at `to` */
+    uint32_t n_padded;  /* rows at `to` to be written in all */
+    int32_t padding;
+} SundogCudaSection;
+
+typedef struct {
+    uint32_t generation;
+    uint32_t n_sections;
+    SundogCudaSection sections[SUNDOG_CUDA_MAX_SECTIONS];
+} SundogCudaBlock;
+
+typedef struct {
+    const void *blocks[2]; /* used in turn */
+    void *step;            /* u32: steps taken in, then the generation */
+    void *taken;           /* mapped u32: steps taken in, for the host */
+} SundogCudaIngest;

@@ -1,0 +1,453 @@
+/*
+ * rope_cache and attention: rope-cache.h and attention.h, class "chunks of 16". A block of four warps
+ * takes one tile of rows, one group of heads and a share of the pages; pages come through two buffers.
+ * Up to 16 pairs of a row and a head fit one fragment: then the warps share each page's positions and
+ * merge at the end; with more, each warp has 16 pairs of its own.
+ */
+
+#include "kernels/contract/attention.h"
+#include "kernels/contract/math.h"
+#include "kernels/cuda/device.cuh"
+
+#define PAGE SUNDOG_PAGE_TOKENS
+#define THREADS SUNDOG_CUDA_ATTENTION_THREADS
+#define CHUNK 16
+
+/* Sine and cosine of pair i at a position, times the magnitude. */
+INLINE void
+find_angle(const SundogCudaAttention &p, int position, int i, float *sine, float *cosine)
+{
+    sundog_sin_cos((float)position * ((const float *)p.inverse_frequencies)[i], sine, cosine);
+    *sine *= p.magnitude;
+    *cosine *= p.magnitude;
+}
+
+/* Element d of a head after rotation; `head` holds it unrotated, `angles` sine and cosine of each pair
+ * at its position. */
+INLINE float
+rotated(const SundogCudaAttention &p, const float *head, const float2 *angles, int d)
+{
+    if (d >= p.rope_dims)
+        return __ldcg(head + d);
+    int half = p.rope_dims / 2;
+    int pair = p.interleaved ? d / 2 : d % half;
+    bool is_low = p.interleaved ? d % 2 == 0 : d < half;
+    float x = __ldcg(head + (p.interleaved ? pair * 2 : pair));
+    float y = __ldcg(head + (p.interleaved ? pair * 2 + 1 : pair + half));
+    float sine = angles[pair].x, cosine = angles[pair].y;
+    return is_low ? fmaf(x, cosine, -(y * sine)) : fmaf(y, cosine, x * sine);
+}
+
+INLINE int
+find_page(const SundogCudaAttention &p, int sequence, int index)
+{
+    return __ldcg((const int32_t *)p.page_table + (size_t)sequence * p.sequence_pages + index);
+}
+
+/* A block a row and a head of q, then of k and v; each thread has a pair of dimensions in hand. */
+SUNDOG_ENTRY
+sundog_rope_cache(const __grid_constant__ SundogCudaAttention p)
+{
+    start_dependents();
+    wait_for_predecessor();
+    int row = blockIdx.x, c = p.head_dim, half = p.rope_dims / 2;
+    int position = __ldcg((const int32_t *)p.positions + row);
+    int sequence = __ldcg((const int32_t *)p.token_sequence + row);
+    float *qkv = (float *)p.qkv + (size_t)row * (p.n_heads + 2 * p.n_kv_heads) * c;
+    for (int i = threadIdx.x; i < (p.n_heads + p.n_kv_heads) * half; i += blockDim.x) {
+        float sine, cosine, *head = qkv + i / half * c;
+        int pair = i % half;
+        float *low = head + (p.interleaved ? pair * 2 : pair);
+        float *high = head + (p.interleaved ? pair * 2 + 1 : pair + half);
+        float x = *low, y = *high;
+        find_angle(p, position, pair, &sine, &cosine);
+        *low = fmaf(x, cosine, -(y * sine));
+        *high = fmaf(y, cosine, x * sine);
+    }
+    __syncthreads();
+    int page = sequence >= 0 ? find_page(p, sequence, position / PAGE) : SUNDOG_NULL_PAGE;
+    if (page == SUNDOG_NULL_PAGE)
+        return;
+    for (int i = threadIdx.x; i < p.n_kv_heads * c; i += blockDim.x) {
+        int group = i / c, d = i % c, slot = position % PAGE;
+        size_t base = ((size_t)page * p.n_kv_heads + group) * c * PAGE;
+        ((uint16_t *)p.k_pages)[base + d * PAGE + slot] = to_bf16(qkv[p.n_heads * c + i]);
+        ((uint16_t *)p.v_pages)[base + slot * c + d] =
+            to_bf16(qkv[(p.n_heads + p.n_kv_heads) * c + i]);
+    }
+}
+
+/* One block's work. */
+struct Task {
+    int sequence, first_row, n_rows, position; /* the tile */
+    int group, per_group;
+    int first_page, end_page;
+    int n_pairs;
+    int last; /* the tile's last position */
+};
+
+/* A warp's 16 pairs and their results so far. Rows g and g + 8 of the fragments. */
+template <int C> struct State {
+    uint32_t q[C / 16][4];
+    float o[C / 8][4];
+    float greatest[2], sum[2];
+    int limit[2]; /* position of the pair's row; -1 where there is no pair */
+};
+
+/* One page of one group in shared memory: keys [C][64], values [64][C], 16-byte pieces exchanged so
+ * that eight rows of one column of pieces lie in different banks. */
+template <int C>
+INLINE uint32_t
+key_address(uint32_t page, int d, int piece)
+{
+    return page + d * (PAGE * 2) + ((piece ^ (d & 7)) << 4);
+}
+
+template <int C>
+INLINE uint32_t
+value_address(uint32_t page, int position, int piece)
+{
+    return page + C * PAGE * 2 + position * (C * 2) + ((piece ^ (position & 7)) << 4);
+}
+
+template <int C>
+INLINE void
+load_page(const SundogCudaAttention &p, const Task &task, int index, uint32_t to)
+{
+    constexpr int key_pieces = PAGE / 8, value_pieces = C / 8;
+    int page = find_page(p, task.sequence, index);
+    size_t base = ((size_t)page * p.n_kv_heads + task.group) * C * PAGE;
+    const uint16_t *keys = (const uint16_t *)p.k_pages + base;
+    const uint16_t *values = (const uint16_t *)p.v_pages + base;
+    int n_valid = task.last + 1 - index * PAGE;
+#pragma unroll
+    for (int i = threadIdx.x; i < C * key_pieces; i += THREADS)
+        copy_async(key_address<C>(to, i / key_pieces, i % key_pieces), keys + i * 8, true);
+        /* Past the last position there may be anything, and nothing times NaN is NaN. */
+#pragma unroll
+    for (int i = threadIdx.x; i < PAGE * value_pieces; i += THREADS)
+        copy_async(value_address<C>(to, i / value_pieces, i % value_pieces), values + i * 8,
+                   i / value_pieces < n_valid);
+}
+
+/* The new row's key and value, which are not in the page yet, over what was loaded of it; and into
+ * the page, for the steps to come. */
+template <int C>
+INLINE void
+add_new_row(const SundogCudaAttention &p, const Task &task, const float2 *angles, char *page_data,
+            uint32_t page)
+{
+    int slot = task.position % PAGE, to = find_page(p, task.sequence, task.position / PAGE);
+    const float *row =
+        (const float *)p.qkv + (size_t)task.first_row * (p.n_heads + 2 * p.n_kv_heads) * C;
+    const float *key = row + (p.n_heads + task.group) * C, *value = key + p.n_kv_heads * C;
+    size_t base = ((size_t)to * p.n_kv_heads + task.group) * C * PAGE;
+    for (int d = threadIdx.x; d < C; d += THREADS) {
+        uint16_t k = to_bf16(rotated(p, key, angles, d)), v = to_bf16(__ldcg(value + d));
+        uint32_t at = key_address<C>(page, d, slot / 8) + slot % 8 * 2 - page;
+        *(uint16_t *)(page_data + at) = k;
+        at = value_address<C>(page, slot, d / 8) + d % 8 * 2 - page;
+        *(uint16_t *)(page_data + at) = v;
+        if (to != SUNDOG_NULL_PAGE) {
+            ((uint16_t *)p.k_pages)[base + d * PAGE + slot] = k;
+            ((uint16_t *)p.v_pages)[base + slot * C + d] = v;
+        }
+    }
+}
+
+/* A pair's row and head; NULL past the last pair. */
+template <int C>
+INLINE const float *
+find_query(const SundogCudaAttention &p, const Task &task, int pair)
+{
+    if (pair >= task.n_pairs)
+        return nullptr;
+    int row = task.first_row + pair / task.per_group;
+    int head = task.group * task.per_group + pair % task.per_group;
+    return (const float *)p.qkv + ((size_t)row * (p.n_heads + 2 * p.n_kv_heads) + head) * C;
+}
+
+INLINE uint32_t
+query_pair(const SundogCudaAttention &p, const float *query, const float2 *angles, int d)
+{
+    if (query == nullptr)
+        return 0;
+    float low = p.rotates ? rotated(p, query, angles, d) : __ldcg(query + d);
+    float high = p.rotates ? rotated(p, query, angles, d + 1) : __ldcg(query + d + 1);
+    return pack_bf16(low * p.scale, high * p.scale);
+}
+
+template <int C>
+INLINE void
+init_state(const SundogCudaAttention &p, const Task &task, const float2 *angles, State<C> &state,
+           int first_pair)
+{
+    int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        int pair = first_pair + g + 8 * i;
+        const float *query = find_query<C>(p, task, pair);
+        state.limit[i] = query != nullptr ? task.position + pair / task.per_group : -1;
+        state.greatest[i] = -INFINITY;
+        state.sum[i] = 0;
+#pragma unroll
+        for (int step = 0; step < C / 16; step++) {
+            state.q[step][i] = query_pair(p, query, angles, step * 16 + t * 2);
+            state.q[step][i + 2] = query_pair(p, query, angles, step * 16 + t * 2 + 8);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < C / 8; i++)
+        state.o[i][0] = state.o[i][1] = state.o[i][2] = state.o[i][3] = 0;
+}
+
+/* Scores of 16 positions from `first` in the page: two fragments of 8. */
+template <int C>
+INLINE void
+score_chunk(const State<C> &state, uint32_t page, int first, float (&s)[2][4])
+{
+    int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int step = 0; step < C / 16; step++) {
+        uint32_t b[4];
+        int d = step * 16 + lane % 16;
+        load_transposed(b, key_address<C>(page, d, first / 8 + lane / 16));
+        multiply_add(s[0], state.q[step], b[0], b[1]);
+        multiply_add(s[1], state.q[step], b[2], b[3]);
+    }
+}
+
+INLINE float
+quad_max(float value)
+{
+    value = fmaxf(value, __shfl_xor_sync(~0u, value, 1));
+    return fmaxf(value, __shfl_xor_sync(~0u, value, 2));
+}
+
+INLINE float
+quad_sum(float value)
+{
+    value += __shfl_xor_sync(~0u, value, 1);
+    return value + __shfl_xor_sync(~0u, value, 2);
+}
+
+/* Scores to weights in place; takes the running results to the new greatest. */
+template <int C>
+INLINE void
+weigh_chunk(State<C> &state, int position, float (&s)[2][4])
+{
+    int t = threadIdx.x % 4;
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        float greatest = state.greatest[i];
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            float &score = s[j / 2][i * 2 + j % 2];
+            if (position + j / 2 * 8 + t * 2 + j % 2 > state.limit[i])
+                score = -INFINITY;
+            greatest = fmaxf(greatest, score);
+        }
+        greatest = quad_max(greatest);
+        float safe = greatest == -INFINITY ? 0 : greatest, sum = 0;
+        float factor = __expf(state.greatest[i] - safe);
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            float &score = s[j / 2][i * 2 + j % 2];
+            score = __expf(score - safe);
+            sum += score;
+        }
+        state.sum[i] = fmaf(state.sum[i], factor, quad_sum(sum));
+        state.greatest[i] = greatest;
+#pragma unroll
+        for (int n = 0; n < C / 8; n++) {
+            state.o[n][i * 2] *= factor;
+            state.o[n][i * 2 + 1] *= factor;
+        }
+    }
+}
+
+template <int C>
+INLINE void
+attend_chunk(State<C> &state, uint32_t page, int page_position, int first)
+{
+    float s[2][4] = {};
+    int lane = threadIdx.x % 32;
+    score_chunk<C>(state, page, first, s);
+    weigh_chunk<C>(state, page_position + first, s);
+    const uint32_t weights[4] = {pack_bf16(s[0][0], s[0][1]), pack_bf16(s[0][2], s[0][3]),
+                                 pack_bf16(s[1][0], s[1][1]), pack_bf16(s[1][2], s[1][3])};
+#pragma unroll
+    for (int n = 0; n < C / 16; n++) {
+        uint32_t b[4];
+        load_transposed(b, value_address<C>(page, first + lane % 16, n * 2 + lane / 16));
+        multiply_add(state.o[n * 2], weights, b[0], b[1]);
+        multiply_add(state.o[n * 2 + 1], weights, b[2], b[3]);
+    }
+}
+
+/* Four warps' results over the same pairs into the first one's, through shared memory that held pages. */
+template <int C>
+INLINE void
+merge_warps(State<C> &state, float *room)
+{
+    constexpr int row_floats = C + 2;
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        float *row = room + (warp * 16 + g + 8 * i) * row_floats;
+#pragma unroll
+        for (int n = 0; n < C / 8; n++)
+            *(float2 *)(row + n * 8 + t * 2) =
+                make_float2(state.o[n][i * 2], state.o[n][i * 2 + 1]);
+        if (t == 0)
+            *(float2 *)(row + C) = make_float2(state.greatest[i], state.sum[i]);
+    }
+    __syncthreads();
+}
+
+/* Where one pair's result goes: whole, or as a part. */
+template <int C>
+INLINE void
+store_pair(const SundogCudaAttention &p, const Task &task, int pair, int d, float2 o,
+           float greatest, float sum)
+{
+    int row = task.first_row + pair / task.per_group;
+    int head = task.group * task.per_group + pair % task.per_group;
+    size_t at = (size_t)row * p.n_heads + head;
+    if (p.n_splits == 1) {
+        float inverse = 1.0f / sum;
+        *(uint32_t *)((uint16_t *)p.o + at * C + d) = pack_bf16(o.x * inverse, o.y * inverse);
+        return;
+    }
+    float *part = (float *)p.parts + (at * p.n_splits + blockIdx.z) * (C + 2);
+    *(float2 *)(part + d) = o;
+    if (d == 0)
+        *(float2 *)(part + C) = make_float2(greatest, sum);
+}
+
+template <int C>
+INLINE void
+store_merged(const SundogCudaAttention &p, const Task &task, const float *room)
+{
+    for (int i = threadIdx.x; i < task.n_pairs * (C / 2); i += THREADS) {
+        int pair = i / (C / 2), d = i % (C / 2) * 2;
+        float greatest = -INFINITY, sum = 0;
+        float2 o = make_float2(0, 0);
+        for (int w = 0; w < 4; w++)
+            greatest = fmaxf(greatest, room[(w * 16 + pair) * (C + 2) + C]);
+        float safe = greatest == -INFINITY ? 0 : greatest;
+        for (int w = 0; w < 4; w++) {
+            const float *row = room + (w * 16 + pair) * (C + 2);
+            float factor = __expf(row[C] - safe);
+            sum = fmaf(row[C + 1], factor, sum);
+            o.x = fmaf(row[d], factor, o.x);
+            o.y = fmaf(row[d + 1], factor, o.y);
+        }
+        store_pair<C>(p, task, pair, d, o, greatest, sum);
+    }
+}
+
+template <int C>
+INLINE void
+store_own(const SundogCudaAttention &p, const Task &task, const State<C> &state, int first_pair)
+{
+    int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        int pair = first_pair + g + 8 * i;
+        if (pair >= task.n_pairs)
+            continue;
+#pragma unroll
+        for (int n = 0; n < C / 8; n++)
+            store_pair<C>(p, task, pair, n * 8 + t * 2,
+                          make_float2(state.o[n][i * 2], state.o[n][i * 2 + 1]), state.greatest[i],
+                          state.sum[i]);
+    }
+}
+
+INLINE bool
+find_task(const SundogCudaAttention &p, Task &task)
+{
+    int n_tiles = __ldcg((const int32_t *)p.tiles);
+    if ((int)blockIdx.x >= n_tiles)
+        return false;
+    int4 tile = __ldcg((const int4 *)p.tiles + 1 + blockIdx.x);
+    task.sequence = tile.x;
+    task.first_row = tile.y;
+    task.n_rows = tile.z;
+    task.position = tile.w;
+    task.per_group = p.n_heads / p.n_kv_heads;
+    task.group = blockIdx.y % p.n_kv_heads;
+    task.n_pairs = task.n_rows * task.per_group;
+    task.last = task.position + task.n_rows - 1;
+    int n_pages = task.last / PAGE + 1;
+    task.first_page = n_pages * (int)blockIdx.z / p.n_splits;
+    task.end_page = n_pages * ((int)blockIdx.z + 1) / p.n_splits;
+    return true;
+}
+
+template <int C>
+INLINE void
+run_attention(const SundogCudaAttention &p)
+{
+    extern __shared__ __align__(128) char shared[];
+    constexpr int page_bytes = C * PAGE * 4;
+    __shared__ float2 angles[C / 2];
+    Task task;
+    State<C> state;
+    start_dependents();
+    wait_for_predecessor();
+    if (!find_task(p, task))
+        return;
+    int warp = threadIdx.x / 32, block_of_pairs = blockIdx.y / p.n_kv_heads;
+    bool shares = task.n_pairs <= 16;
+    int first_pair = shares ? 0 : (block_of_pairs * 4 + warp) * 16;
+    if (shares ? block_of_pairs > 0 : block_of_pairs * 64 >= task.n_pairs)
+        return;
+    uint32_t pages = shared_address(shared);
+    if (task.first_page < task.end_page)
+        load_page<C>(p, task, task.first_page, pages);
+    commit_copies();
+    if (p.rotates) {
+        for (int i = threadIdx.x; i < p.rope_dims / 2; i += THREADS)
+            find_angle(p, task.position, i, &angles[i].x, &angles[i].y);
+        __syncthreads();
+    }
+    init_state<C>(p, task, angles, state, first_pair);
+    for (int index = task.first_page; index < task.end_page; index++) {
+        int turn = (index - task.first_page) % 2;
+        uint32_t page = pages + turn * page_bytes;
+        if (index + 1 < task.end_page)
+            load_page<C>(p, task, index + 1, pages + (turn ^ 1) * page_bytes);
+        commit_copies();
+        wait_for_copies<1>();
+        __syncthreads();
+        if (p.rotates && index == task.position / PAGE) {
+            add_new_row<C>(p, task, angles, shared + turn * page_bytes, page);
+            __syncthreads();
+        }
+        int first = shares ? warp * CHUNK : 0, end = shares ? first + CHUNK : PAGE;
+        for (; first < end && index * PAGE + first <= task.last; first += CHUNK)
+            attend_chunk<C>(state, page, index * PAGE, first);
+        __syncthreads();
+    }
+    if (!shares) {
+        store_own<C>(p, task, state, first_pair);
+        return;
+    }
+    merge_warps<C>(state, (float *)shared);
+    store_merged<C>(p, task, (const float *)shared);
+}
+
+SUNDOG_ENTRY
+__launch_bounds__(THREADS, 2) sundog_attention_64(const __grid_constant__ SundogCudaAttention p)
+{
+    run_attention<64>(p);
+}
+
+SUNDOG_ENTRY
+__launch_bounds__(THREADS, 2) sundog_attention_128(const __grid_constant__ SundogCudaAttention p)
+{
+    run_attention<128>(p);
+}

@@ -1,0 +1,512 @@
+#pragma once
+
+/*
+ * linear, linear_qkv and linear_gated of linear.h, bound by the reading of weights. A block takes whole
+ * panels of 16 rows in turn; its 8 warps share a panel's columns, each streaming its part through a ring
+ * of its own, and add their sums in the order of warps: one numeric class, whatever the grid.
+ *
+ * Few tokens keep x in shared memory, in the order of the B fragments; more take it from global memory
+ * as they need it. Weights are on their way before the predecessor is waited for.
+ */
+
+#include "kernels/cuda/ring.cuh"
+#include "kernels/cuda/weight.cuh"
+
+#define WARPS SUNDOG_CUDA_LINEAR_WARPS
+#define PANEL_ROWS 16
+/* Norm weights and x that a thread holds in registers: 4 times 4 columns of 256 threads. */
+#define HELD 4
+
+/* One stretch of a panel's columns: what a slot holds. */
+struct Piece {
+    const char *from;
+    uint32_t n_bytes;
+    int first_block;
+    int n_blocks;
+    bool ends_matrix;
+};
+
+/* Walks the pieces that one warp streams. */
+template <int LAYOUT, bool GATED> struct Cursor {
+    const SundogCudaLinear *p;
+    int unit, n_units;
+    int matrix; /* of a gated unit: 0 gate, 1 up */
+    int block, begin, end;
+    const char *panel;
+
+    INLINE void
+    init(Cursor &c, const SundogCudaLinear &p)
+    {
+        using T = Tile<LAYOUT>;
+        int n_blocks = (p.n_columns + T::columns - 1) / T::columns, warp = threadIdx.x / 32;
+        c.p = &p;
+        c.unit = blockIdx.x;
+        c.n_units = 0;
+        for (int i = 0; i < (GATED ? 1 : 3); i++)
+            c.n_units += (p.n_rows[i] + PANEL_ROWS - 1) / PANEL_ROWS;
+        c.begin = n_blocks * warp / WARPS;
+        c.end = n_blocks * (warp + 1) / WARPS;
+        c.matrix = 0;
+        c.block = c.begin;
+        c.find_panel();
+    }
+    __device__ void
+    find_panel()
+    {
+        using T = Tile<LAYOUT>;
+        size_t bytes = (size_t)((p->n_columns + T::columns - 1) / T::columns) * T::bytes;
+        int which = GATED ? matrix : 0, index = unit;
+        for (; !GATED && which < 2 && index >= (p->n_rows[which] + PANEL_ROWS - 1) / PANEL_ROWS;
+             which++)
+            index -= (p->n_rows[which] + PANEL_ROWS - 1) / PANEL_ROWS;
+        panel = (const char *)p->w[which] + index * bytes;
+    }
+    /* False past the last. A warp without columns has no pieces. */
+    __device__ bool
+    next(Piece &piece)
+    {
+        using T = Tile<LAYOUT>;
+        if (unit >= n_units || begin == end)
+            return false;
+        piece.first_block = block;
+        piece.n_blocks = min(T::per_slot, end - block);
+        piece.from = panel + (size_t)block * T::bytes;
+        piece.n_bytes = piece.n_blocks * T::bytes;
+        block += piece.n_blocks;
+        piece.ends_matrix = block == end;
+        if (piece.ends_matrix) {
+            block = begin;
+            if (GATED && matrix == 0) {
+                matrix = 1;
+            } else {
+                matrix = 0;
+                unit += gridDim.x;
+            }
+            if (unit < n_units)
+                find_panel();
+        }
+        return true;
+    }
+};
+
+INLINE int
+padded_columns(const SundogCudaLinear &p)
+{
+    return (p.n_columns + 63) / 64 * 64;
+}
+
+/* Bytes from one token's x to the next in shared memory: 64 more, so that two share no banks. */
+INLINE int
+x_stride(const SundogCudaLinear &p)
+{
+    return padded_columns(p) * 2 + 64;
+}
+
+/* Where columns k and k + 1 (k even) of a token's x lie. */
+INLINE int
+x_offset(int k)
+{
+    int pair = k % 8 / 2, place = k % 32 / 16 * 4 + k % 16 / 8 * 2;
+    return (k / 32 * 32 + pair * 8 + place) * 2;
+}
+
+INLINE void
+store_x(char *x, int k, float4 v)
+{
+    *(uint32_t *)(x + x_offset(k)) = pack_bf16(v.x, v.y);
+    *(uint32_t *)(x + x_offset(k + 2)) = pack_bf16(v.z, v.w);
+}
+
+INLINE float4
+load_or_zero(const float *from, int k, int n)
+{
+    float4 v = make_float4(0, 0, 0, 0);
+    if (k + 3 < n)
+        return __ldcg((const float4 *)(from + k));
+    if (k < n)
+        v.x = __ldcg(from + k);
+    if (k + 1 < n)
+        v.y = __ldcg(from + k + 1);
+    if (k + 2 < n)
+        v.z = __ldcg(from + k + 2);
+    return v;
+}
+
+INLINE float
+square_sum(float4 v)
+{
+    return fmaf(v.x, v.x, fmaf(v.y, v.y, fmaf(v.z, v.z, v.w * v.w)));
+}
+
+INLINE float4
+scale_by(float4 v, float factor, float4 weight)
+{
+    return make_float4(v.x * factor * weight.x, v.y * factor * weight.y, v.z * factor * weight.z,
+                       v.w * factor * weight.w);
+}
+
+/* One token normed into shared memory. The first columns of x and weight stay in registers. */
+INLINE void
+stage_normed(const SundogCudaLinear &p, const float4 (&weight)[HELD], int token, char *x,
+             float *room)
+{
+    const float *from = (const float *)p.x + (size_t)token * p.n_columns;
+    const float *weights = (const float *)p.norm_weight;
+    float4 held[HELD];
+    float sum = 0;
+#pragma unroll
+    for (int i = 0; i < HELD; i++) {
+        held[i] = load_or_zero(from, (threadIdx.x + i * 256) * 4, p.n_columns);
+        sum += square_sum(held[i]);
+    }
+    for (int k = (threadIdx.x + HELD * 256) * 4; k < p.n_columns; k += 1024)
+        sum += square_sum(load_or_zero(from, k, p.n_columns));
+    sum = block_sum(sum, room);
+    float factor = 1.0f / sqrtf(sum / (float)p.n_columns + p.epsilon);
+#pragma unroll
+    for (int i = 0; i < HELD; i++) {
+        int k = (threadIdx.x + i * 256) * 4;
+        if (k < padded_columns(p))
+            store_x(x, k, scale_by(held[i], factor, weight[i]));
+    }
+    for (int k = (threadIdx.x + HELD * 256) * 4; k < padded_columns(p); k += 1024)
+        store_x(x, k,
+                scale_by(load_or_zero(from, k, p.n_columns), factor,
+                         load_or_zero(weights, k, p.n_columns)));
+}
+
+INLINE void
+stage_bf16(const SundogCudaLinear &p, int token, char *x)
+{
+    const uint16_t *from = (const uint16_t *)p.x + (size_t)token * p.n_columns;
+    for (int k = threadIdx.x * 8; k < padded_columns(p); k += 256 * 8) {
+        uint4 v = make_uint4(0, 0, 0, 0);
+        if (k + 7 < p.n_columns && p.n_columns % 8 == 0)
+            v = __ldcg((const uint4 *)(from + k));
+        else
+            for (int i = 0; i < 8 && k + i < p.n_columns; i++)
+                ((uint16_t *)&v)[i] = __ldcg(from + k + i);
+        *(uint32_t *)(x + x_offset(k)) = v.x;
+        *(uint32_t *)(x + x_offset(k + 2)) = v.y;
+        *(uint32_t *)(x + x_offset(k + 4)) = v.z;
+        *(uint32_t *)(x + x_offset(k + 6)) = v.w;
+    }
+}
+
+/* Attention's parts of one token, merged. A part without positions has sum 0. */
+INLINE void
+stage_parts(const SundogCudaLinear &p, int token, char *x)
+{
+    int part = p.head_dim + 2, n_heads = p.n_columns / p.head_dim;
+    for (int k = threadIdx.x * 4; k < p.n_columns; k += 256 * 4) {
+        const float *from =
+            (const float *)p.x + ((size_t)token * n_heads + k / p.head_dim) * p.n_splits * part;
+        float greatest = -INFINITY, sum = 0;
+        float4 o = make_float4(0, 0, 0, 0);
+        for (int s = 0; s < p.n_splits; s++)
+            greatest = fmaxf(greatest, __ldcg(from + s * part + p.head_dim));
+        for (int s = 0; s < p.n_splits; s++) {
+            const float *one = from + s * part;
+            float factor = __expf(__ldcg(one + p.head_dim) - greatest);
+            float2 low = __ldcg((const float2 *)(one + k % p.head_dim));
+            float2 high = __ldcg((const float2 *)(one + k % p.head_dim + 2));
+            sum = fmaf(__ldcg(one + p.head_dim + 1), factor, sum);
+            o = make_float4(fmaf(low.x, factor, o.x), fmaf(low.y, factor, o.y),
+                            fmaf(high.x, factor, o.z), fmaf(high.y, factor, o.w));
+        }
+        float inverse = 1.0f / sum;
+        store_x(x, k, make_float4(o.x * inverse, o.y * inverse, o.z * inverse, o.w * inverse));
+    }
+}
+
+/* Sums of x over groups of 32 columns, for minima: [n_tokens, padded / 32]. */
+INLINE void
+stage_sums(const SundogCudaLinear &p, const char *x, float *sums)
+{
+    int n_groups = padded_columns(p) / 32;
+    for (int i = threadIdx.x; i < n_groups * p.n_tokens; i += 256) {
+        const uint4 *from = (const uint4 *)(x + i / n_groups * x_stride(p) + i % n_groups * 64);
+        float sum = 0;
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            uint4 v = from[j];
+            const uint32_t words[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+            for (int w = 0; w < 4; w++)
+                sum += __uint_as_float(words[w] << 16) + __uint_as_float(words[w] & 0xffff0000);
+        }
+        sums[i] = sum;
+    }
+}
+
+/* y += d acc + m sum for the four elements of a fragment; `sum` holds both columns'. */
+INLINE void
+add_scaled(float (&y)[4], const float (&acc)[4], const Scales &scales, float sum0, float sum1)
+{
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        y[i] = fmaf(scales.d[i / 2], acc[i], y[i]);
+        y[i] = fmaf(scales.m[i / 2], i % 2 == 0 ? sum0 : sum1, y[i]);
+    }
+}
+
+/* One block of weights against up to 8 tokens in shared memory. `x` is this lane's token, from its
+ * first value of the block on; `sums` those of the fragment's two columns. */
+template <int LAYOUT>
+INLINE void
+multiply_block(float (&y)[4], const char *block, const char *x, const float *sums0,
+               const float *sums1, int first_step)
+{
+    Packed<LAYOUT> packed = load_packed<LAYOUT>(block);
+    if constexpr (LAYOUT == SUNDOG_LAYOUT_TILE16_BF16) {
+        uint2 b = *(const uint2 *)(x + first_step % 2 * 8);
+        uint32_t a[4];
+        unpack_step<LAYOUT>(a, packed, 0);
+        multiply_add(y, a, b.x, b.y);
+    } else {
+#pragma unroll
+        for (int group = 0; group < 2; group++) {
+            Scales scales = load_scales<LAYOUT>(block, group);
+            uint4 b = *(const uint4 *)(x + group * 64);
+            float acc[4] = {0, 0, 0, 0};
+            uint32_t a[4];
+            unpack_step<LAYOUT>(a, packed, group * 2);
+            multiply_add(acc, a, b.x, b.y);
+            unpack_step<LAYOUT>(a, packed, group * 2 + 1);
+            multiply_add(acc, a, b.z, b.w);
+            if constexpr (LAYOUT == SUNDOG_LAYOUT_TILE16_Q4_1)
+                add_scaled(y, acc, scales, sums0[group], sums1[group]);
+            else
+                add_scaled(y, acc, scales, 0, 0);
+        }
+    }
+}
+
+INLINE uint32_t
+load_pair(const uint16_t *x, int k, int n)
+{
+    if (k + 1 < n)
+        return n % 2 == 0 ? __ldcg((const uint32_t *)(x + k))
+                          : (uint32_t)__ldcg(x + k) | (uint32_t)__ldcg(x + k + 1) << 16;
+    return k < n ? __ldcg(x + k) : 0;
+}
+
+/* One block against NT times 8 tokens, x read from global memory. Sums for minima are a product with
+ * ones, which leaves them where they are needed. */
+template <int LAYOUT, int NT>
+INLINE void
+multiply_block_direct(float (&y)[NT][4], const char *block, const uint16_t *(&x)[NT], int k, int n)
+{
+    Packed<LAYOUT> packed = load_packed<LAYOUT>(block);
+    constexpr bool is_scaled = Tile<LAYOUT>::is_scaled;
+    constexpr bool has_minima = LAYOUT == SUNDOG_LAYOUT_TILE16_Q4_1;
+    const uint32_t ones[4] = {0x3f803f80, 0x3f803f80, 0x3f803f80, 0x3f803f80};
+    int pair = threadIdx.x % 4 * 2;
+#pragma unroll
+    for (int group = 0; group < (is_scaled ? 2 : 1); group++) {
+        Scales scales = {};
+        if constexpr (is_scaled)
+            scales = load_scales<LAYOUT>(block, group);
+        uint32_t a[2][4];
+        unpack_step<LAYOUT>(a[0], packed, group * 2);
+        if constexpr (is_scaled)
+            unpack_step<LAYOUT>(a[1], packed, group * 2 + 1);
+#pragma unroll
+        for (int tile = 0; tile < NT; tile++) {
+            float acc[4] = {0, 0, 0, 0}, sum[4] = {0, 0, 0, 0};
+#pragma unroll
+            for (int step = 0; step < (is_scaled ? 2 : 1); step++) {
+                int at = k + group * 32 + step * 16 + pair;
+                uint32_t b0 = load_pair(x[tile], at, n), b1 = load_pair(x[tile], at + 8, n);
+                if constexpr (is_scaled)
+                    multiply_add(acc, a[step], b0, b1);
+                else
+                    multiply_add(y[tile], a[step], b0, b1);
+                if constexpr (has_minima)
+                    multiply_add(sum, ones, b0, b1);
+            }
+            if constexpr (is_scaled)
+                add_scaled(y[tile], acc, scales, sum[0], sum[1]);
+        }
+    }
+}
+
+/* The sums of all warps for one element of a unit. */
+INLINE float
+add_warps(const float *parts, int stride)
+{
+    float sum = 0;
+#pragma unroll
+    for (int w = 0; w < WARPS; w++)
+        sum += parts[w * stride];
+    return sum;
+}
+
+INLINE void
+store_element(const SundogCudaLinear &p, int token, int column, float value)
+{
+    size_t at = (size_t)token * p.y_stride + column;
+    if (p.y_is_bf16)
+        ((uint16_t *)p.y)[at] = to_bf16(value);
+    else
+        ((float *)p.y)[at] = value;
+}
+
+/* One unit's results: parts [WARPS][GATED ? 2 : 1][n_columns of tokens][16 rows]. */
+template <bool GATED>
+INLINE void
+store_unit(const SundogCudaLinear &p, const float *parts, int unit, int first_token, int n_here,
+           int n_kept)
+{
+    int which = 0, index = unit, column = 0;
+    for (; !GATED && which < 2 && index >= (p.n_rows[which] + PANEL_ROWS - 1) / PANEL_ROWS;
+         which++) {
+        index -= (p.n_rows[which] + PANEL_ROWS - 1) / PANEL_ROWS;
+        column += p.n_rows[which];
+    }
+    int stride = n_kept * PANEL_ROWS * (GATED ? 2 : 1);
+    for (int i = threadIdx.x; i < n_here * PANEL_ROWS; i += 256) {
+        int row = index * PANEL_ROWS + i % PANEL_ROWS, token = first_token + i / PANEL_ROWS;
+        if (row >= p.n_rows[which])
+            continue;
+        float value = add_warps(parts + i, stride);
+        if constexpr (GATED) {
+            float up = add_warps(parts + n_kept * PANEL_ROWS + i, stride);
+            value = value / (1.0f + __expf(-value)) * up;
+        }
+        if (p.bias[which] != nullptr)
+            value += ((const float *)p.bias[which])[row];
+        if (p.residual != nullptr)
+            value += __ldcg((const float *)p.residual + (size_t)token * p.y_stride + column + row);
+        store_element(p, token, column + row, value);
+    }
+}
+
+/* Keeps a warp's fragment: tokens below n_kept. */
+INLINE void
+keep_fragment(float *part, const float (&y)[4], int tile, int n_kept)
+{
+    int lane = threadIdx.x % 32, row = lane / 4, token = tile * 8 + lane % 4 * 2;
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        if (token + i % 2 < n_kept)
+            part[(token + i % 2) * PANEL_ROWS + row + i / 2 * 8] = y[i];
+}
+
+/* Bytes before the ring: barriers, room for sums, results in two turns, x and its sums. */
+struct Room {
+    uint64_t *barriers;
+    float *sums;  /* [32] */
+    float *parts; /* 2 x [WARPS][matrices][n_kept][16] */
+    char *x;
+    float *x_sums;
+    char *slots;
+};
+
+INLINE Room
+find_room(const SundogCudaLinear &p, char *shared, int n_matrices, int n_kept, bool holds_x)
+{
+    Room room;
+    room.slots = shared;
+    char *at = shared + (size_t)WARPS * p.n_slots * SUNDOG_CUDA_SLOT_BYTES;
+    room.barriers = (uint64_t *)at;
+    at += WARPS * MAX_SLOTS * 8;
+    room.sums = (float *)at;
+    at += 128;
+    room.parts = (float *)at;
+    at += 2 * WARPS * n_matrices * n_kept * PANEL_ROWS * 4;
+    room.x = at;
+    if (holds_x)
+        at += p.n_tokens * x_stride(p);
+    room.x_sums = (float *)at;
+    return room;
+}
+
+template <int LAYOUT, bool GATED, int NT, bool DIRECT>
+INLINE void
+run_linear(const SundogCudaLinear &p)
+{
+    using T = Tile<LAYOUT>;
+    extern __shared__ __align__(128) char shared[];
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    int first_token = DIRECT ? blockIdx.y * NT * 8 : 0;
+    int n_here = DIRECT ? min(NT * 8, p.n_tokens - first_token) : p.n_tokens;
+    int n_kept = DIRECT ? NT * 8 : p.n_tokens;
+    Room room = find_room(p, shared, GATED ? 2 : 1, n_kept, !DIRECT);
+    Ring ring;
+    Cursor<LAYOUT, GATED> fill, read;
+    Piece piece;
+    start_dependents();
+    ring_init(ring, room.slots + (size_t)warp * p.n_slots * SUNDOG_CUDA_SLOT_BYTES,
+              room.barriers + warp * MAX_SLOTS, p.n_slots);
+    fill.init(fill, p);
+    read = fill;
+    for (int i = 0; i < p.n_slots; i++) {
+        bool more = fill.next(piece);
+        ring_fill(ring, piece.from, more ? piece.n_bytes : 0);
+    }
+    float4 norm[HELD];
+    if constexpr (!DIRECT) {
+        if (p.source == SUNDOG_CUDA_X_NORM)
+            for (int i = 0; i < HELD; i++)
+                norm[i] = load_or_zero((const float *)p.norm_weight, (threadIdx.x + i * 256) * 4,
+                                       p.n_columns);
+    }
+    wait_for_predecessor();
+    if constexpr (!DIRECT) {
+        for (int token = 0; token < p.n_tokens; token++) {
+            char *x = room.x + token * x_stride(p);
+            if (p.source == SUNDOG_CUDA_X_NORM)
+                stage_normed(p, norm, token, x, room.sums);
+            else if (p.source == SUNDOG_CUDA_X_PARTS)
+                stage_parts(p, token, x);
+            else
+                stage_bf16(p, token, x);
+        }
+        __syncthreads();
+        if constexpr (LAYOUT == SUNDOG_LAYOUT_TILE16_Q4_1) {
+            stage_sums(p, room.x, room.x_sums);
+            __syncthreads();
+        }
+    }
+    /* What this lane multiplies with: one token in shared memory, or NT in global. */
+    int n_groups = padded_columns(p) / 32;
+    const char *own = room.x + min(lane / 4, p.n_tokens - 1) * x_stride(p) + lane % 4 * 16;
+    const float *sums0 = room.x_sums + min(lane % 4 * 2, p.n_tokens - 1) * n_groups;
+    const float *sums1 = room.x_sums + min(lane % 4 * 2 + 1, p.n_tokens - 1) * n_groups;
+    const uint16_t *tokens[NT];
+    for (int tile = 0; tile < NT; tile++)
+        tokens[tile] = (const uint16_t *)p.x +
+                       (size_t)min(first_token + tile * 8 + lane / 4, p.n_tokens - 1) * p.n_columns;
+    for (int unit = blockIdx.x, turn = 0; unit < read.n_units; unit += gridDim.x, turn ^= 1) {
+        float *parts = room.parts + turn * WARPS * (GATED ? 2 : 1) * n_kept * PANEL_ROWS;
+#pragma unroll 1
+        for (int matrix = 0; matrix < (GATED ? 2 : 1); matrix++) {
+            float y[NT][4] = {};
+            bool more = read.begin < read.end;
+            while (more) {
+                read.next(piece);
+                const char *slot = ring_wait(ring);
+#pragma unroll 2
+                for (int b = 0; b < piece.n_blocks; b++) {
+                    int k = (piece.first_block + b) * T::columns;
+                    if constexpr (DIRECT)
+                        multiply_block_direct<LAYOUT, NT>(y, slot + b * T::bytes, tokens, k,
+                                                          p.n_columns);
+                    else
+                        multiply_block<LAYOUT>(y[0], slot + b * T::bytes, own + k / 32 * 64,
+                                               sums0 + k / 32, sums1 + k / 32, k / 16);
+                }
+                more = !piece.ends_matrix;
+                ring_next(ring);
+                bool again = fill.next(piece);
+                ring_fill(ring, piece.from, again ? piece.n_bytes : 0);
+            }
+            for (int tile = 0; tile < NT; tile++)
+                keep_fragment(parts + (warp * (GATED ? 2 : 1) + matrix) * n_kept * PANEL_ROWS,
+                              y[tile], tile, n_kept);
+        }
+        __syncthreads();
+        store_unit<GATED>(p, parts, unit, first_token, n_here, n_kept);
+    }
+}

@@ -1,0 +1,70 @@
+/* What surrounds a step's arithmetic: taking the packed inputs in, and planning attention's work. */
+
+#include "kernels/contract/attention.h"
+#include "kernels/cuda/device.cuh"
+
+/* The first node of every graph: one block reads the mapped block over the link and spreads it over
+ * the input buffers, whose graph-sized rest it fills with padding. */
+SUNDOG_ENTRY
+__launch_bounds__(1024, 1) sundog_ingest(const __grid_constant__ SundogCudaIngest p)
+{
+    uint32_t *step = (uint32_t *)p.step;
+    start_dependents();
+    wait_for_predecessor();
+    uint32_t n_taken = *step;
+    const SundogCudaBlock *block = (const SundogCudaBlock *)p.blocks[n_taken % 2];
+    const int32_t *data = (const int32_t *)(block + 1);
+    uint32_t n_sections = *(const volatile uint32_t *)&block->n_sections;
+    for (uint32_t i = 0; i < n_sections; i++) {
+        const SundogCudaSection s = block->sections[i];
+        int32_t *to = (int32_t *)s.to;
+        uint32_t n_words = s.n_rows * s.row_words, n_all = s.n_padded * s.row_words;
+        for (uint32_t w = threadIdx.x; w < n_all; w += blockDim.x)
+            to[w / s.row_words * s.stride + w % s.row_words] =
+                w < n_words ? *(const volatile int32_t *)(data + s.from + w) : s.padding;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        step[0] = n_taken + 1;
+        step[1] = *(const volatile uint32_t *)&block->generation;
+        __threadfence_system();
+        *(volatile uint32_t *)p.taken = n_taken + 1;
+    }
+}
+
+/* plan_attention of attention.h. One warp: lanes take sequences, a scan gives each its first tile. */
+SUNDOG_ENTRY
+sundog_plan_attention(const __grid_constant__ SundogCudaPlanAttention p)
+{
+    const int32_t *first_row = (const int32_t *)p.first_row;
+    const int32_t *start = (const int32_t *)p.start_position;
+    int4 *tiles = (int4 *)p.tiles;
+    int lane = threadIdx.x, n = 0;
+    start_dependents();
+    wait_for_predecessor();
+    for (int base = 0; base < p.n_sequences; base += 32) {
+        int s = base + lane, row = 0, left = 0;
+        if (s < p.n_sequences) {
+            row = __ldcg(first_row + s);
+            left = __ldcg(first_row + s + 1) - row;
+        }
+        int own = (left + SUNDOG_ATTENTION_TILE_ROWS - 1) / SUNDOG_ATTENTION_TILE_ROWS, sum = own;
+        for (int distance = 1; distance < 32; distance *= 2) {
+            int below = __shfl_up_sync(~0u, sum, distance);
+            sum += lane >= distance ? below : 0;
+        }
+        for (int i = 0, at = n + sum - own; i < own; i++, at++) {
+            int done = i * SUNDOG_ATTENTION_TILE_ROWS;
+            if (at < p.n_tiles)
+                tiles[at + 1] =
+                    make_int4(s, row + done, min(left - done, SUNDOG_ATTENTION_TILE_ROWS),
+                              __ldcg(start + s) + done);
+        }
+        n += __shfl_sync(~0u, sum, 31);
+    }
+    n = min(n, p.n_tiles);
+    for (int i = n + lane; i < p.n_tiles; i += 32)
+        tiles[i + 1] = make_int4(0, 0, 0, 0);
+    if (lane == 0)
+        tiles[0] = make_int4(n, 0, 0, 0);
+}
