@@ -3,6 +3,7 @@
 #include "engine/core/operation-check.h"
 
 #include "engine/core/operation-contract.h"
+#include "kernels/contract/layout.h"
 
 #include <math.h>
 #include <string.h>

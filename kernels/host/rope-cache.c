@@ -144,7 +144,7 @@ find_run(const RopeCache *rope, int64_t row, int64_t end)
 static void
 prefetch_keys(const RopeCache *rope, const Run *run, int64_t group)
 {
-    size_t bytes = rope->half ? sizeof(uint16_t) : sizeof(float);
+    size_t bytes = rope->dtype == SUNDOG_DTYPE_F32 ? sizeof(float) : sizeof(uint16_t);
     int64_t base = (run->page * rope->n_kv_heads + group) * rope->head_dim * SUNDOG_PAGE_TOKENS;
     const uint8_t *keys = rope->k_pages + (size_t)(base + run->slot) * bytes;
     for (int64_t d = 0; d < rope->head_dim; d++)
