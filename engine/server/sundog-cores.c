@@ -1,5 +1,6 @@
 /* GET /sundog/v1/cores, DELETE /sundog/v1/cores/NAME */
 
+#include "engine/library/fit-file.h"
 #include "engine/server/routes.h"
 #include "engine/server/service.h"
 #include <string.h>
@@ -35,6 +36,23 @@ get_number(JsonObject *object, const char *key)
     return object ? json_object_get_int_member_with_default(object, key, 0) : 0;
 }
 
+/* What `sundog fit` measured of this very core here, or null. */
+static void
+set_speed(JsonObject *object, const SundogLibraryEntry *entry)
+{
+    json_object_set_null_member(object, "speed");
+    if (!entry->info || !sundog_library_name_is_valid(entry->name))
+        return;
+    const char *created = json_object_get_string_member_with_default(entry->info, "created", NULL);
+    g_autoptr(JsonObject) fit = sundog_fit_file_read(entry->name, created);
+    if (!fit)
+        return;
+    JsonObject *speed = json_object_new();
+    copy_member(speed, "prefill_tokens_per_second", fit, "prefill_tokens_per_second");
+    copy_member(speed, "decode_tokens_per_second", fit, "decode_tokens_per_second");
+    json_object_set_object_member(object, "speed", speed);
+}
+
 static JsonObject *
 describe(SundogServer *server, const SundogLibraryEntry *entry)
 {
@@ -63,7 +81,7 @@ describe(SundogServer *server, const SundogLibraryEntry *entry)
                                                : get_number(plan, "arena_bytes") +
                                                      get_number(plan, "weight_bytes"));
     json_object_set_boolean_member(object, "loaded", loaded && ready);
-    json_object_set_null_member(object, "speed");
+    set_speed(object, entry);
     return object;
 }
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 import unittest
+import urllib.request
 
 BUILD = os.environ['SUNDOG_BUILD']
 SUNDOG = os.path.join(BUILD, 'sundog')
@@ -106,7 +107,8 @@ class Settings(unittest.TestCase):
         try:
             result = sundog('config')
             self.assertEqual(result.returncode, 1)
-            self.assertEqual(open(path).read(), '{"version": 1,')
+            with open(path) as file:
+                self.assertEqual(file.read(), '{"version": 1,')
             self.assertEqual(sundog('doctor').returncode, 1)
         finally:
             os.remove(path)
@@ -180,6 +182,23 @@ class Use(unittest.TestCase):
             kept = json.load(file)
         self.assertEqual(kept['decode_tokens_per_second'], done['decode_tokens_per_second'])
         self.assertEqual(kept['core'], NAME)
+
+    def test_server_tells_the_speed(self):
+        sundog('fit', NAME, timeout=300)
+        server = subprocess.Popen([SUNDOG, 'serve', '--port', '0'], stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            end = time.monotonic() + 20
+            while sundog('status').returncode != 0 and time.monotonic() < end:
+                time.sleep(0.1)
+            state = last_json(sundog('status', '--json'))
+            with urllib.request.urlopen(f'http://127.0.0.1:{state["port"]}/sundog/v1/cores', timeout=10) as answer:
+                speeds = {core['name']: core['speed'] for core in json.load(answer)['cores']}
+            self.assertGreater(speeds[NAME]['decode_tokens_per_second'], 0)
+            self.assertEqual(sundog('stop').returncode, 0)
+        finally:
+            server.terminate()
+            server.wait(15)
 
     def test_tokenize(self):
         tokens = last_json(sundog('tokenize', NAME, '--json', text='<|im_end|>'))['tokens']
