@@ -173,6 +173,7 @@ sundog_user_card_init(SundogUserCard *self)
 {
     gtk_widget_init_template(GTK_WIDGET(self));
     gtk_widget_add_css_class(GTK_WIDGET(self), "message");
+    gtk_widget_add_css_class(GTK_WIDGET(self), "user");
     sundog_composer_keys_attach(self->editor, G_CALLBACK(on_editor_send), self);
     GtkEventController *keys = gtk_event_controller_key_new();
     g_signal_connect(keys, "key-pressed", G_CALLBACK(on_editor_key), self);
