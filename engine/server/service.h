@@ -42,6 +42,10 @@ struct SundogServer {
  * only one there is). A reference for the caller, or NULL and the reason. */
 SundogCoreText *sundog_server_dup_core(SundogServer *server, const char *model,
                                        SundogApiError **error);
+/* By name or path; a reference for the caller. */
+SundogCoreText *sundog_server_open_core(SundogServer *server, const char *name, GError **error);
+/* For the member core_texts. */
+GPtrArray *sundog_server_new_core_texts(void);
 /* Models or cores came or went: listeners are told, and what was read of cores is forgotten. */
 void sundog_server_library_changed(SundogServer *server);
 /* As GET /sundog/v1/state. */

@@ -5,7 +5,7 @@
 
 #include "engine/server/supervisor.h"
 
-#include "engine/wire/engine-process.h"
+#include "engine/server/supervisor-private.h"
 #include <string.h>
 
 #define DEFAULT_STOP_MS 3000
@@ -16,41 +16,12 @@
 #define MAX_DEATHS_IDLE 6
 /* A core that could not be loaded is not tried again for every request that comes. */
 #define RETRY_US (10 * G_TIME_SPAN_SECOND)
-#define TELL_US (250 * G_TIME_SPAN_MILLISECOND)
 #define STATISTICS_US (200 * G_TIME_SPAN_MILLISECOND)
-
-struct SundogSupervisor {
-    SundogSupervisorOptions options;
-    char *program;
-    char *keys;
-    SundogRequestQueue *queue;
-    SundogEngineState state;
-    SundogEngineProcess *process;
-    SundogCoreText *core;      /* loaded, or being so */
-    SundogCoreText *next_core; /* asked for by load, once nothing runs */
-    SundogReady ready;
-    char *phase;
-    double progress;
-    char *message; /* of a failure */
-    int64_t failed_at;
-    unsigned n_deaths_in_row; /* without a token in between */
-    bool was_ready;           /* the present process */
-    guint backoff_timer;
-    bool is_unloading;
-    void (*unloaded)(void *data);
-    void *unloaded_data;
-    SundogSupervisorCounters counters;
-    SundogStatistics statistics;
-    int64_t statistics_asked_at;
-};
 
 static void pump(SundogSupervisor *supervisor);
 
-static void say(SundogSupervisor *supervisor, const char *level, const char *format, ...)
-    G_GNUC_PRINTF(3, 4);
-
-static void
-say(SundogSupervisor *supervisor, const char *level, const char *format, ...)
+void
+sundog_supervisor_say(SundogSupervisor *supervisor, const char *level, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -60,38 +31,40 @@ say(SundogSupervisor *supervisor, const char *level, const char *format, ...)
         supervisor->options.log(level, text, supervisor->options.data);
 }
 
-static void
-set_state(SundogSupervisor *supervisor, SundogEngineState state)
+void
+sundog_supervisor_set_state(SundogSupervisor *supervisor, SundogEngineState state)
 {
     supervisor->state = state;
     if (supervisor->options.changed)
         supervisor->options.changed(supervisor->options.data);
 }
 
-static void
-tell_request(SundogSupervisor *supervisor, SundogGeneration *generation)
+void
+sundog_supervisor_tell_request(SundogSupervisor *supervisor, SundogGeneration *generation)
 {
     generation->told_us = g_get_monotonic_time();
     if (supervisor->options.request_changed)
         supervisor->options.request_changed(generation, supervisor->options.data);
 }
 
-static void
-send_to_engine(SundogSupervisor *supervisor, uint32_t type, GVariant *payload)
+void
+sundog_supervisor_send(SundogSupervisor *supervisor, uint32_t type, GVariant *payload)
 {
     g_autoptr(GError) error = NULL;
+    g_autoptr(GVariant) owned = g_variant_ref_sink(payload);
     /* A frame that cannot be sent means an engine that is ending, which is told by itself. */
     if (!supervisor->process ||
-        !sundog_engine_process_send(supervisor->process, type, payload, &error))
-        say(supervisor, "warning", "A frame did not reach the engine: %s",
-            error ? error->message : "it has ended");
+        !sundog_engine_process_send(supervisor->process, type, owned, &error))
+        sundog_supervisor_say(supervisor, "warning", "A frame did not reach the engine: %s",
+                              error ? error->message : "it has ended");
 }
 
-static void
-cancel_in_engine(SundogSupervisor *supervisor, const SundogGeneration *generation)
+void
+sundog_supervisor_cancel_in_engine(SundogSupervisor *supervisor, const SundogGeneration *generation)
 {
     if (generation->id && supervisor->state == SUNDOG_ENGINE_READY)
-        send_to_engine(supervisor, SUNDOG_MESSAGE_CANCEL, g_variant_new("(t)", generation->id));
+        sundog_supervisor_send(supervisor, SUNDOG_MESSAGE_CANCEL,
+                               g_variant_new("(t)", generation->id));
 }
 
 static void
@@ -107,15 +80,15 @@ count_end(SundogSupervisor *supervisor, const SundogGeneration *generation,
 }
 
 /* Ends it for its user, then takes it out, so that its last state is what is remembered. */
-static void
-end_request(SundogSupervisor *supervisor, SundogGeneration *generation, SundogGenerationState state,
-            SundogApiError *error)
+void
+sundog_supervisor_end_request(SundogSupervisor *supervisor, SundogGeneration *generation,
+                              SundogGenerationState state, SundogApiError *error)
 {
     sundog_generation_ref(generation);
     sundog_generation_end(generation, state, error);
     count_end(supervisor, generation, generation->state);
     sundog_request_queue_remove(supervisor->queue, generation);
-    tell_request(supervisor, generation);
+    sundog_supervisor_tell_request(supervisor, generation);
     sundog_generation_unref(generation);
 }
 
@@ -124,187 +97,8 @@ fail_all(SundogSupervisor *supervisor, SundogApiErrorCode code, const char *text
 {
     g_autoptr(GPtrArray) all = sundog_request_queue_dup_all(supervisor->queue);
     for (guint i = 0; i < all->len; i++)
-        end_request(supervisor, all->pdata[i], SUNDOG_GENERATION_FAILED,
-                    sundog_api_error_new(code, NULL, text, NULL));
-}
-
-static void
-tell_waiting(SundogSupervisor *supervisor, const char *phase, double fraction)
-{
-    g_autoptr(GPtrArray) all = sundog_request_queue_dup_all(supervisor->queue);
-    for (guint i = 0; i < all->len; i++) {
-        SundogGeneration *generation = all->pdata[i];
-        if (!generation->id && generation->calls.progress)
-            generation->calls.progress(generation, phase, fraction, generation->data);
-    }
-}
-
-/* Frames of the engine */
-
-static void
-take_progress(SundogSupervisor *supervisor, GVariant *payload)
-{
-    g_free(supervisor->phase);
-    g_variant_get(payload, "(sd)", &supervisor->phase, &supervisor->progress);
-    tell_waiting(supervisor, "load", supervisor->progress);
-    set_state(supervisor, SUNDOG_ENGINE_LOADING);
-}
-
-static void
-take_ready(SundogSupervisor *supervisor, GVariant *payload)
-{
-    g_autoptr(GError) error = NULL;
-    if (!sundog_ready_unpack(payload, &supervisor->ready, &error)) {
-        say(supervisor, "error", "The engine is ready in a way that is not understood: %s",
-            error->message);
-        sundog_engine_process_stop(supervisor->process, true);
-        return;
-    }
-    supervisor->was_ready = true;
-    supervisor->progress = 1;
-    g_clear_pointer(&supervisor->message, g_free);
-    say(supervisor, "info", "The core %s is loaded on %s", supervisor->core->name,
-        supervisor->ready.device);
-    set_state(supervisor, SUNDOG_ENGINE_READY);
-}
-
-static void
-take_admitted(SundogSupervisor *supervisor, GVariant *payload)
-{
-    uint64_t id;
-    g_variant_get(payload, "(t)", &id);
-    SundogGeneration *generation = sundog_request_queue_find(supervisor->queue, id);
-    if (!generation)
-        return;
-    generation->was_in_step = true;
-    if (generation->state == SUNDOG_GENERATION_QUEUED)
-        generation->state = SUNDOG_GENERATION_PREFILL;
-    tell_request(supervisor, generation);
-}
-
-static void
-take_prefill(SundogSupervisor *supervisor, GVariant *payload)
-{
-    uint64_t id;
-    uint32_t n_done, n_prompt, n_cached;
-    g_variant_get(payload, "(tuuu)", &id, &n_done, &n_prompt, &n_cached);
-    SundogGeneration *generation = sundog_request_queue_find(supervisor->queue, id);
-    if (!generation)
-        return;
-    generation->n_prefilled = n_done;
-    /* A resubmitted request finds its own earlier pages: only the first time tells of reuse. */
-    if (!generation->produced->len)
-        generation->n_cached = n_cached;
-    if (generation->calls.progress && !generation->produced->len)
-        generation->calls.progress(generation, "prefill", n_prompt ? (double)n_done / n_prompt : 1,
-                                   generation->data);
-}
-
-static void
-take_token(SundogSupervisor *supervisor, uint64_t id, uint32_t index, uint32_t token)
-{
-    SundogGeneration *generation = sundog_request_queue_find(supervisor->queue, id);
-    if (!generation)
-        return;
-    supervisor->n_deaths_in_row = 0;
-    guint n_before = generation->produced->len;
-    sundog_generation_ref(generation);
-    bool goes_on = sundog_generation_feed(generation, index, token);
-    supervisor->counters.n_produced_tokens += generation->produced->len - n_before;
-    if (!goes_on && !sundog_generation_is_over(generation)) {
-        cancel_in_engine(supervisor, generation);
-        end_request(supervisor, generation, SUNDOG_GENERATION_STOP, NULL);
-    } else if (generation->last_us - generation->told_us >= TELL_US) {
-        tell_request(supervisor, generation);
-    }
-    sundog_generation_unref(generation);
-}
-
-static void
-take_tokens(SundogSupervisor *supervisor, GVariant *payload)
-{
-    g_autoptr(GVariant) rows = g_variant_get_child_value(payload, 1);
-    GVariantIter iter;
-    uint64_t id;
-    uint32_t index, token;
-    g_variant_iter_init(&iter, rows);
-    while (g_variant_iter_next(&iter, "(tuu)", &id, &index, &token))
-        take_token(supervisor, id, index, token);
-}
-
-static void
-take_finish(SundogSupervisor *supervisor, GVariant *payload)
-{
-    SundogFinish finish;
-    g_autoptr(GError) error = NULL;
-    if (!sundog_finish_unpack(payload, &finish, &error)) {
-        say(supervisor, "error", "%s", error->message);
-        return;
-    }
-    SundogGeneration *generation = sundog_request_queue_find(supervisor->queue, finish.id);
-    if (!generation)
-        return;
-    static const SundogGenerationState states[] = {
-        [SUNDOG_FINISH_STOP] = SUNDOG_GENERATION_STOP,
-        [SUNDOG_FINISH_LENGTH] = SUNDOG_GENERATION_LENGTH,
-        [SUNDOG_FINISH_CANCELLED] = SUNDOG_GENERATION_CANCELLED};
-    generation->prefill_us = finish.prefill_us;
-    generation->decode_us = finish.decode_us;
-    if (!generation->produced->len || finish.n_cached < generation->prompt->len)
-        generation->n_cached = MIN(finish.n_cached, generation->prompt->len);
-    supervisor->counters.n_cached_tokens += generation->n_cached;
-    end_request(supervisor, generation, states[finish.reason], NULL);
-}
-
-static SundogApiError *
-error_of_fault(const SundogGeneration *generation, const SundogFault *fault)
-{
-    if (fault->code == SUNDOG_FAULT_NOT_FINITE)
-        return sundog_api_error_new(SUNDOG_API_ERROR_NOT_FINITE, NULL, fault->text, NULL);
-    if (fault->code == SUNDOG_FAULT_BAD_REQUEST)
-        return sundog_api_error_new(SUNDOG_API_ERROR_INVALID_VALUE, "prompt", "prompt", fault->text,
-                                    NULL);
-    if (fault->code != SUNDOG_FAULT_CONTEXT_LENGTH)
-        return sundog_api_error_new(SUNDOG_API_ERROR_INTERNAL, NULL, fault->text, NULL);
-    g_autofree char *n_prompt = g_strdup_printf("%u", generation->prompt->len);
-    return sundog_api_error_new(SUNDOG_API_ERROR_CONTEXT_LENGTH, "messages", n_prompt, fault->text,
-                                NULL);
-}
-
-static void
-take_fault(SundogSupervisor *supervisor, GVariant *payload)
-{
-    SundogFault fault;
-    g_autoptr(GError) error = NULL;
-    if (!sundog_fault_unpack(payload, &fault, &error)) {
-        say(supervisor, "error", "%s", error->message);
-        return;
-    }
-    say(supervisor, "error", "Engine: %s: %s", sundog_fault_code_text(fault.code), fault.text);
-    if (fault.id == 0) {
-        g_free(supervisor->message);
-        supervisor->message = g_strdup(fault.text);
-        return;
-    }
-    SundogGeneration *generation = sundog_request_queue_find(supervisor->queue, fault.id);
-    if (generation)
-        end_request(supervisor, generation, SUNDOG_GENERATION_FAILED,
-                    error_of_fault(generation, &fault));
-}
-
-static void
-take_statistics(SundogSupervisor *supervisor, GVariant *payload)
-{
-    SundogStatistics statistics;
-    if (!sundog_statistics_unpack(payload, &statistics, NULL))
-        return;
-    /* An engine counts from its start, the server from its own. */
-    SundogSupervisorCounters *counters = &supervisor->counters;
-    counters->n_steps +=
-        statistics.n_steps - MIN(supervisor->statistics.n_steps, statistics.n_steps);
-    counters->step_us +=
-        statistics.step_us - MIN(supervisor->statistics.step_us, statistics.step_us);
-    supervisor->statistics = statistics;
+        sundog_supervisor_end_request(supervisor, all->pdata[i], SUNDOG_GENERATION_FAILED,
+                                      sundog_api_error_new(code, NULL, text, NULL));
 }
 
 static void
@@ -314,41 +108,14 @@ on_frame(SundogEngineProcess *process, uint32_t type, GVariant *payload, void *d
     /* One that is being ended has nothing to tell any more: its requests are over. */
     if (supervisor->state == SUNDOG_ENGINE_STOPPING)
         return;
-    switch (type) {
-    case SUNDOG_MESSAGE_PROGRESS:
-        take_progress(supervisor, payload);
-        break;
-    case SUNDOG_MESSAGE_READY:
-        take_ready(supervisor, payload);
-        break;
-    case SUNDOG_MESSAGE_ADMITTED:
-        take_admitted(supervisor, payload);
-        break;
-    case SUNDOG_MESSAGE_PREFILL:
-        take_prefill(supervisor, payload);
-        break;
-    case SUNDOG_MESSAGE_TOKENS:
-        take_tokens(supervisor, payload);
-        break;
-    case SUNDOG_MESSAGE_FINISH:
-        take_finish(supervisor, payload);
-        break;
-    case SUNDOG_MESSAGE_FAULT:
-        take_fault(supervisor, payload);
-        break;
-    case SUNDOG_MESSAGE_STATISTICS:
-        take_statistics(supervisor, payload);
-        break;
-    default: /* HELLO, and what a later engine may add */
-        break;
-    }
+    sundog_supervisor_take_frame(supervisor, type, payload);
     pump(supervisor);
 }
 
 static void
 on_log(SundogEngineProcess *process, const char *line, void *data)
 {
-    say(data, "info", "Engine: %s", line);
+    sundog_supervisor_say(data, "info", "Engine: %s", line);
 }
 
 /* The end of the engine */
@@ -358,7 +125,7 @@ finish_unload(SundogSupervisor *supervisor)
 {
     supervisor->is_unloading = false;
     g_clear_pointer(&supervisor->core, sundog_core_text_unref);
-    set_state(supervisor, SUNDOG_ENGINE_NONE);
+    sundog_supervisor_set_state(supervisor, SUNDOG_ENGINE_NONE);
     void (*unloaded)(void *data) = g_steal_pointer(&supervisor->unloaded);
     if (unloaded)
         unloaded(supervisor->unloaded_data);
@@ -371,9 +138,9 @@ fail_core(SundogSupervisor *supervisor, const char *text)
         supervisor->message = g_strdup(text);
     supervisor->failed_at = g_get_monotonic_time();
     supervisor->n_deaths_in_row = 0;
-    say(supervisor, "error", "The core %s cannot be loaded: %s", supervisor->core->name,
-        supervisor->message);
-    set_state(supervisor, SUNDOG_ENGINE_FAILED);
+    sundog_supervisor_say(supervisor, "error", "The core %s cannot be loaded: %s",
+                          supervisor->core->name, supervisor->message);
+    sundog_supervisor_set_state(supervisor, SUNDOG_ENGINE_FAILED);
     g_autofree char *message = g_strdup(supervisor->message);
     fail_all(supervisor, SUNDOG_API_ERROR_ENGINE_FAILED, message);
 }
@@ -383,7 +150,7 @@ on_backoff_over(void *data)
 {
     SundogSupervisor *supervisor = data;
     supervisor->backoff_timer = 0;
-    set_state(supervisor, SUNDOG_ENGINE_NONE);
+    sundog_supervisor_set_state(supervisor, SUNDOG_ENGINE_NONE);
     pump(supervisor);
     return G_SOURCE_REMOVE;
 }
@@ -395,7 +162,7 @@ restart_later(SundogSupervisor *supervisor)
     for (unsigned i = 1; i < supervisor->n_deaths_in_row && ms < MAX_BACKOFF_MS; i++)
         ms *= 4;
     supervisor->counters.n_restarts++;
-    set_state(supervisor, SUNDOG_ENGINE_RESTARTING);
+    sundog_supervisor_set_state(supervisor, SUNDOG_ENGINE_RESTARTING);
     GSource *source = g_timeout_source_new(MIN(ms, MAX_BACKOFF_MS));
     g_source_set_callback(source, on_backoff_over, supervisor, NULL);
     supervisor->backoff_timer = g_source_attach(source, g_main_context_get_thread_default());
@@ -408,9 +175,10 @@ give_up_poison(SundogSupervisor *supervisor, const char *reason)
     g_autoptr(GPtrArray) given_up = sundog_request_queue_put_back(supervisor->queue);
     for (guint i = 0; i < given_up->len; i++) {
         SundogGeneration *generation = given_up->pdata[i];
-        say(supervisor, "error", "The request %s is given up: the engine ended with it", //
-            generation->name);
-        end_request(
+        sundog_supervisor_say(supervisor, "error",
+                              "The request %s is given up: the engine ended with it", //
+                              generation->name);
+        sundog_supervisor_end_request(
             supervisor, generation, SUNDOG_GENERATION_FAILED,
             sundog_api_error_new(SUNDOG_API_ERROR_POISON, NULL, generation->name, reason, NULL));
     }
@@ -419,7 +187,7 @@ give_up_poison(SundogSupervisor *supervisor, const char *reason)
 static void
 on_death(SundogSupervisor *supervisor, const SundogEngineEnd *end)
 {
-    say(supervisor, "error", "%s", end->text);
+    sundog_supervisor_say(supervisor, "error", "%s", end->text);
     supervisor->n_deaths_in_row++;
     give_up_poison(supervisor, end->text);
     bool load_failed = !supervisor->was_ready && supervisor->message;
@@ -440,7 +208,7 @@ on_ended(SundogEngineProcess *process, const SundogEngineEnd *end, void *data)
     if (supervisor->is_unloading)
         finish_unload(supervisor);
     else if (supervisor->state == SUNDOG_ENGINE_STOPPING)
-        set_state(supervisor, SUNDOG_ENGINE_NONE);
+        sundog_supervisor_set_state(supervisor, SUNDOG_ENGINE_NONE);
     else
         on_death(supervisor, end);
     pump(supervisor);
@@ -472,7 +240,7 @@ start_engine(SundogSupervisor *supervisor)
     g_clear_pointer(&supervisor->phase, g_free);
     supervisor->progress = 0;
     supervisor->was_ready = false;
-    set_state(supervisor, SUNDOG_ENGINE_STARTING);
+    sundog_supervisor_set_state(supervisor, SUNDOG_ENGINE_STARTING);
     g_autoptr(GError) error = NULL;
     supervisor->process = sundog_engine_process_start(
         &(SundogEngineProcessOptions){.program = supervisor->program,
@@ -496,7 +264,7 @@ change_core(SundogSupervisor *supervisor, SundogCoreText *core)
     supervisor->n_deaths_in_row = 0;
     supervisor->failed_at = 0;
     if (supervisor->process) {
-        set_state(supervisor, SUNDOG_ENGINE_STOPPING);
+        sundog_supervisor_set_state(supervisor, SUNDOG_ENGINE_STOPPING);
         sundog_engine_process_stop(supervisor->process, true);
     } else if (!supervisor->backoff_timer) {
         start_engine(supervisor);
@@ -515,9 +283,9 @@ fits(SundogSupervisor *supervisor, SundogGeneration *generation)
     }
     g_autofree char *prompt_text = g_strdup_printf("%u", n_prompt);
     g_autofree char *context_text = g_strdup_printf("%u", context);
-    end_request(supervisor, generation, SUNDOG_GENERATION_FAILED,
-                sundog_api_error_new(SUNDOG_API_ERROR_CONTEXT_LENGTH, "messages", prompt_text,
-                                     context_text, NULL));
+    sundog_supervisor_end_request(supervisor, generation, SUNDOG_GENERATION_FAILED,
+                                  sundog_api_error_new(SUNDOG_API_ERROR_CONTEXT_LENGTH, "messages",
+                                                       prompt_text, context_text, NULL));
     return false;
 }
 
@@ -527,7 +295,8 @@ submit_next(SundogSupervisor *supervisor, SundogGeneration *generation)
     if (!fits(supervisor, generation))
         return;
     uint64_t id = sundog_request_queue_start(supervisor->queue, generation);
-    send_to_engine(supervisor, SUNDOG_MESSAGE_SUBMIT, sundog_generation_pack(generation, id));
+    sundog_supervisor_send(supervisor, SUNDOG_MESSAGE_SUBMIT,
+                           sundog_generation_pack(generation, id));
     if (generation->calls.progress && !generation->produced->len)
         generation->calls.progress(generation, "queue", 0, generation->data);
 }
@@ -651,7 +420,7 @@ sundog_supervisor_submit(SundogSupervisor *supervisor, SundogGeneration *generat
     supervisor->counters.n_requests++;
     supervisor->counters.n_prompt_tokens += generation->prompt->len;
     sundog_request_queue_push(supervisor->queue, generation);
-    tell_request(supervisor, generation);
+    sundog_supervisor_tell_request(supervisor, generation);
     pump(supervisor);
 }
 
@@ -660,9 +429,9 @@ sundog_supervisor_abandon(SundogSupervisor *supervisor, SundogGeneration *genera
 {
     if (sundog_generation_is_over(generation))
         return;
-    cancel_in_engine(supervisor, generation);
+    sundog_supervisor_cancel_in_engine(supervisor, generation);
     sundog_generation_abandon(generation);
-    end_request(supervisor, generation, SUNDOG_GENERATION_CANCELLED, NULL);
+    sundog_supervisor_end_request(supervisor, generation, SUNDOG_GENERATION_CANCELLED, NULL);
     pump(supervisor);
 }
 
@@ -672,8 +441,8 @@ sundog_supervisor_cancel(SundogSupervisor *supervisor, const char *name)
     SundogGeneration *generation = sundog_request_queue_find_name(supervisor->queue, name);
     if (!generation)
         return false;
-    cancel_in_engine(supervisor, generation);
-    end_request(supervisor, generation, SUNDOG_GENERATION_CANCELLED, NULL);
+    sundog_supervisor_cancel_in_engine(supervisor, generation);
+    sundog_supervisor_end_request(supervisor, generation, SUNDOG_GENERATION_CANCELLED, NULL);
     pump(supervisor);
     return true;
 }
@@ -705,12 +474,13 @@ sundog_supervisor_unload(SundogSupervisor *supervisor, SundogApiError *reason,
     supervisor->backoff_timer = 0;
     g_autoptr(GPtrArray) all = sundog_request_queue_dup_all(supervisor->queue);
     for (guint i = 0; i < all->len; i++) {
-        cancel_in_engine(supervisor, all->pdata[i]);
-        end_request(supervisor, all->pdata[i], SUNDOG_GENERATION_FAILED,
-                    sundog_api_error_new(SUNDOG_API_ERROR_CONFLICT, NULL, owned->text, NULL));
+        sundog_supervisor_cancel_in_engine(supervisor, all->pdata[i]);
+        sundog_supervisor_end_request(
+            supervisor, all->pdata[i], SUNDOG_GENERATION_FAILED,
+            sundog_api_error_new(SUNDOG_API_ERROR_CONFLICT, NULL, owned->text, NULL));
     }
     if (supervisor->process) {
-        set_state(supervisor, SUNDOG_ENGINE_STOPPING);
+        sundog_supervisor_set_state(supervisor, SUNDOG_ENGINE_STOPPING);
         sundog_engine_process_stop(supervisor->process, true);
     } else {
         finish_unload(supervisor);
@@ -761,7 +531,7 @@ sundog_supervisor_get_statistics(SundogSupervisor *supervisor)
     if (supervisor->state == SUNDOG_ENGINE_READY &&
         now - supervisor->statistics_asked_at >= STATISTICS_US) {
         supervisor->statistics_asked_at = now;
-        send_to_engine(supervisor, SUNDOG_MESSAGE_STATISTICS_ASKED, g_variant_new("()"));
+        sundog_supervisor_send(supervisor, SUNDOG_MESSAGE_STATISTICS_ASKED, g_variant_new("()"));
     }
     return &supervisor->statistics;
 }

@@ -1,0 +1,220 @@
+/* What the engine tells the supervisor. */
+
+#include "engine/server/supervisor-private.h"
+
+/* How often a request that decodes is published. */
+#define TELL_US (250 * G_TIME_SPAN_MILLISECOND)
+
+static void
+tell_waiting(SundogSupervisor *supervisor, const char *phase, double fraction)
+{
+    g_autoptr(GPtrArray) all = sundog_request_queue_dup_all(supervisor->queue);
+    for (guint i = 0; i < all->len; i++) {
+        SundogGeneration *generation = all->pdata[i];
+        if (!generation->id && generation->calls.progress)
+            generation->calls.progress(generation, phase, fraction, generation->data);
+    }
+}
+
+static void
+take_progress(SundogSupervisor *supervisor, GVariant *payload)
+{
+    g_free(supervisor->phase);
+    g_variant_get(payload, "(sd)", &supervisor->phase, &supervisor->progress);
+    tell_waiting(supervisor, "load", supervisor->progress);
+    sundog_supervisor_set_state(supervisor, SUNDOG_ENGINE_LOADING);
+}
+
+static void
+take_ready(SundogSupervisor *supervisor, GVariant *payload)
+{
+    g_autoptr(GError) error = NULL;
+    if (!sundog_ready_unpack(payload, &supervisor->ready, &error)) {
+        sundog_supervisor_say(supervisor, "error",
+                              "The engine is ready in a way that is not understood: %s",
+                              error->message);
+        sundog_engine_process_stop(supervisor->process, true);
+        return;
+    }
+    supervisor->was_ready = true;
+    supervisor->progress = 1;
+    g_clear_pointer(&supervisor->message, g_free);
+    sundog_supervisor_say(supervisor, "info", "The core %s is loaded on %s", supervisor->core->name,
+                          supervisor->ready.device);
+    sundog_supervisor_set_state(supervisor, SUNDOG_ENGINE_READY);
+}
+
+static void
+take_admitted(SundogSupervisor *supervisor, GVariant *payload)
+{
+    uint64_t id;
+    g_variant_get(payload, "(t)", &id);
+    SundogGeneration *generation = sundog_request_queue_find(supervisor->queue, id);
+    if (!generation)
+        return;
+    generation->was_in_step = true;
+    if (generation->state == SUNDOG_GENERATION_QUEUED)
+        generation->state = SUNDOG_GENERATION_PREFILL;
+    sundog_supervisor_tell_request(supervisor, generation);
+}
+
+static void
+take_prefill(SundogSupervisor *supervisor, GVariant *payload)
+{
+    uint64_t id;
+    uint32_t n_done, n_prompt, n_cached;
+    g_variant_get(payload, "(tuuu)", &id, &n_done, &n_prompt, &n_cached);
+    SundogGeneration *generation = sundog_request_queue_find(supervisor->queue, id);
+    if (!generation)
+        return;
+    generation->n_prefilled = n_done;
+    /* A resubmitted request finds its own earlier pages: only the first time tells of reuse. */
+    if (!generation->produced->len)
+        generation->n_cached = n_cached;
+    if (generation->calls.progress && !generation->produced->len)
+        generation->calls.progress(generation, "prefill", n_prompt ? (double)n_done / n_prompt : 1,
+                                   generation->data);
+}
+
+static void
+take_token(SundogSupervisor *supervisor, uint64_t id, uint32_t index, uint32_t token)
+{
+    SundogGeneration *generation = sundog_request_queue_find(supervisor->queue, id);
+    if (!generation)
+        return;
+    supervisor->n_deaths_in_row = 0;
+    guint n_before = generation->produced->len;
+    sundog_generation_ref(generation);
+    bool goes_on = sundog_generation_feed(generation, index, token);
+    supervisor->counters.n_produced_tokens += generation->produced->len - n_before;
+    if (!goes_on && !sundog_generation_is_over(generation)) {
+        sundog_supervisor_cancel_in_engine(supervisor, generation);
+        sundog_supervisor_end_request(supervisor, generation, SUNDOG_GENERATION_STOP, NULL);
+    } else if (generation->last_us - generation->told_us >= TELL_US) {
+        sundog_supervisor_tell_request(supervisor, generation);
+    }
+    sundog_generation_unref(generation);
+}
+
+static void
+take_tokens(SundogSupervisor *supervisor, GVariant *payload)
+{
+    g_autoptr(GVariant) rows = g_variant_get_child_value(payload, 1);
+    GVariantIter iter;
+    uint64_t id;
+    uint32_t index, token;
+    g_variant_iter_init(&iter, rows);
+    while (g_variant_iter_next(&iter, "(tuu)", &id, &index, &token))
+        take_token(supervisor, id, index, token);
+}
+
+static void
+take_finish(SundogSupervisor *supervisor, GVariant *payload)
+{
+    SundogFinish finish;
+    g_autoptr(GError) error = NULL;
+    if (!sundog_finish_unpack(payload, &finish, &error)) {
+        sundog_supervisor_say(supervisor, "error", "%s", error->message);
+        return;
+    }
+    SundogGeneration *generation = sundog_request_queue_find(supervisor->queue, finish.id);
+    if (!generation)
+        return;
+    static const SundogGenerationState states[] = {
+        [SUNDOG_FINISH_STOP] = SUNDOG_GENERATION_STOP,
+        [SUNDOG_FINISH_LENGTH] = SUNDOG_GENERATION_LENGTH,
+        [SUNDOG_FINISH_CANCELLED] = SUNDOG_GENERATION_CANCELLED};
+    generation->prefill_us = finish.prefill_us;
+    generation->decode_us = finish.decode_us;
+    if (!generation->produced->len || finish.n_cached < generation->prompt->len)
+        generation->n_cached = MIN(finish.n_cached, generation->prompt->len);
+    supervisor->counters.n_cached_tokens += generation->n_cached;
+    sundog_supervisor_end_request(supervisor, generation, states[finish.reason], NULL);
+}
+
+static SundogApiError *
+error_of_fault(const SundogSupervisor *supervisor, const SundogGeneration *generation,
+               const SundogFault *fault)
+{
+    if (fault->code == SUNDOG_FAULT_NOT_FINITE)
+        return sundog_api_error_new(SUNDOG_API_ERROR_NOT_FINITE, NULL, fault->text, NULL);
+    if (fault->code == SUNDOG_FAULT_BAD_REQUEST)
+        return sundog_api_error_new(SUNDOG_API_ERROR_INVALID_VALUE, "prompt", "prompt", fault->text,
+                                    NULL);
+    if (fault->code != SUNDOG_FAULT_CONTEXT_LENGTH)
+        return sundog_api_error_new(SUNDOG_API_ERROR_INTERNAL, NULL, fault->text, NULL);
+    g_autofree char *n_prompt = g_strdup_printf("%u", generation->prompt->len);
+    g_autofree char *n_context = g_strdup_printf("%u", supervisor->ready.context_length);
+    return sundog_api_error_new(SUNDOG_API_ERROR_CONTEXT_LENGTH, "messages", n_prompt, n_context,
+                                NULL);
+}
+
+static void
+take_fault(SundogSupervisor *supervisor, GVariant *payload)
+{
+    SundogFault fault;
+    g_autoptr(GError) error = NULL;
+    if (!sundog_fault_unpack(payload, &fault, &error)) {
+        sundog_supervisor_say(supervisor, "error", "%s", error->message);
+        return;
+    }
+    sundog_supervisor_say(supervisor, "error", "Engine: %s: %s", sundog_fault_code_text(fault.code),
+                          fault.text);
+    if (fault.id == 0) {
+        g_free(supervisor->message);
+        supervisor->message = g_strdup(fault.text);
+        return;
+    }
+    SundogGeneration *generation = sundog_request_queue_find(supervisor->queue, fault.id);
+    if (generation)
+        sundog_supervisor_end_request(supervisor, generation, SUNDOG_GENERATION_FAILED,
+                                      error_of_fault(supervisor, generation, &fault));
+}
+
+static void
+take_statistics(SundogSupervisor *supervisor, GVariant *payload)
+{
+    SundogStatistics statistics;
+    if (!sundog_statistics_unpack(payload, &statistics, NULL))
+        return;
+    /* An engine counts from its start, the server from its own. */
+    SundogSupervisorCounters *counters = &supervisor->counters;
+    counters->n_steps +=
+        statistics.n_steps - MIN(supervisor->statistics.n_steps, statistics.n_steps);
+    counters->step_us +=
+        statistics.step_us - MIN(supervisor->statistics.step_us, statistics.step_us);
+    supervisor->statistics = statistics;
+}
+
+void
+sundog_supervisor_take_frame(SundogSupervisor *supervisor, uint32_t type, GVariant *payload)
+{
+    switch (type) {
+    case SUNDOG_MESSAGE_PROGRESS:
+        take_progress(supervisor, payload);
+        break;
+    case SUNDOG_MESSAGE_READY:
+        take_ready(supervisor, payload);
+        break;
+    case SUNDOG_MESSAGE_ADMITTED:
+        take_admitted(supervisor, payload);
+        break;
+    case SUNDOG_MESSAGE_PREFILL:
+        take_prefill(supervisor, payload);
+        break;
+    case SUNDOG_MESSAGE_TOKENS:
+        take_tokens(supervisor, payload);
+        break;
+    case SUNDOG_MESSAGE_FINISH:
+        take_finish(supervisor, payload);
+        break;
+    case SUNDOG_MESSAGE_FAULT:
+        take_fault(supervisor, payload);
+        break;
+    case SUNDOG_MESSAGE_STATISTICS:
+        take_statistics(supervisor, payload);
+        break;
+    default: /* HELLO, and what a later engine may add */
+        break;
+    }
+}
