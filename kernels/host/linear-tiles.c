@@ -28,6 +28,7 @@
 /* Up to so many tiles a panel is gone over again from the cache: for 8 tokens a third faster than taking
  * it apart, for 18 equal. */
 #define MAX_DIRECT_TILES 3
+#define COLUMNS_AT_ONCE 64
 
 /* One weight of a call and where its columns go. */
 typedef struct {
@@ -126,13 +127,14 @@ find_tile(const Job *job, int64_t index)
                         .isums = (const int32_t *)(tile + job->tile.isums)};
 }
 
-/* Float values of one panel: [K][32], this panel's 16 rows from `half` on. */
+/* Float values of a range of one panel's columns, whole blocks of 32 where it is quantized:
+ * [columns][32], this panel's 16 rows from `half` on. */
 
 static void
-dequantize_floats(const SundogUnpacked *to, int half, const uint8_t *panel)
+dequantize_floats(const SundogUnpacked *to, int half, const uint8_t *panel, SundogRange columns)
 {
-    for (int64_t k = 0; k < to->n_columns; k++) {
-        float *values = to->values + k * UNIT + ROWS * half;
+    for (int64_t k = columns.begin; k < columns.end; k++) {
+        float *values = to->values + (k - columns.begin) * UNIT + ROWS * half;
         if (to->layout == SUNDOG_LAYOUT_PANEL16_F32)
             memcpy(values, panel + k * ROWS * 4, ROWS * 4);
         else if (to->layout == SUNDOG_LAYOUT_PANEL16_F16)
@@ -145,7 +147,8 @@ dequantize_floats(const SundogUnpacked *to, int half, const uint8_t *panel)
 
 /* Four columns of sixteen rows; shift picks the nibble. */
 static void
-dequantize_q4_1_line(const uint32_t *line, int shift, const float *d, const float *m, float *values)
+dequantize_q4_1_line(const uint32_t *restrict line, int shift, const float *restrict d,
+                     const float *restrict m, float *restrict values)
 {
     for (int i = 0; i < 4; i++)
         for (int r = 0; r < ROWS; r++) {
@@ -155,12 +158,12 @@ dequantize_q4_1_line(const uint32_t *line, int shift, const float *d, const floa
 }
 
 static void
-dequantize_q4_1(const SundogUnpacked *to, int half, const uint8_t *panel)
+dequantize_q4_1(const SundogUnpacked *to, int half, const uint8_t *panel, SundogRange columns)
 {
     float d[ROWS], m[ROWS];
-    for (int64_t block = 0; block < to->n_columns / 32; block++) {
+    for (int64_t block = columns.begin / 32; block < columns.end / 32; block++) {
         const uint8_t *lines = sundog_q4_1_values(panel, block);
-        float *values = to->values + block * 32 * UNIT + ROWS * half;
+        float *values = to->values + (block * 32 - columns.begin) * UNIT + ROWS * half;
         sundog_load_halves(d, (const uint16_t *)sundog_q4_1_scales(panel, block), ROWS);
         sundog_load_halves(m, (const uint16_t *)sundog_q4_1_minima(panel, block), ROWS);
         for (int group = 0; group < 8; group++)
@@ -170,55 +173,70 @@ dequantize_q4_1(const SundogUnpacked *to, int half, const uint8_t *panel)
 }
 
 static void
-dequantize_q8_0(const SundogUnpacked *to, int half, const uint8_t *panel)
+dequantize_q8_0_line(const uint32_t *restrict line, const float *restrict d, float *restrict values)
+{
+    for (int i = 0; i < 4; i++)
+        for (int r = 0; r < ROWS; r++) {
+            int32_t q = (int32_t)(line[r] >> (8 * i) & 255) - SUNDOG_Q8_0_ZERO;
+            values[i * UNIT + r] = d[r] * (float)q;
+        }
+}
+
+static void
+dequantize_q8_0(const SundogUnpacked *to, int half, const uint8_t *panel, SundogRange columns)
 {
     float d[ROWS];
-    for (int64_t block = 0; block < to->n_columns / 32; block++) {
+    for (int64_t block = columns.begin / 32; block < columns.end / 32; block++) {
         const uint32_t *line = (const uint32_t *)sundog_q8_0_values(panel, block);
-        float *values = to->values + block * 32 * UNIT + ROWS * half;
+        float *values = to->values + (block * 32 - columns.begin) * UNIT + ROWS * half;
         sundog_load_halves(d, (const uint16_t *)sundog_q8_0_scales(panel, block), ROWS);
-        for (int group = 0; group < 8; group++, line += ROWS)
-            for (int i = 0; i < 4; i++, values += UNIT)
-                for (int r = 0; r < ROWS; r++) {
-                    int32_t q = (int32_t)(line[r] >> (8 * i) & 255) - SUNDOG_Q8_0_ZERO;
-                    values[r] = d[r] * (float)q;
-                }
+        for (int group = 0; group < 8; group++)
+            dequantize_q8_0_line(line + group * ROWS, d, values + group * 4 * UNIT);
     }
 }
 
 static void
-dequantize_panel(const SundogUnpacked *to, int half, const uint8_t *panel)
+dequantize_panel(const SundogUnpacked *to, int half, const uint8_t *panel, SundogRange columns)
 {
     if (panel == NULL)
-        for (int64_t k = 0; k < to->n_columns; k++)
+        for (int64_t k = 0; k < columns.end - columns.begin; k++)
             memset(to->values + k * UNIT + ROWS * half, 0, ROWS * sizeof(float));
     else if (to->layout == SUNDOG_LAYOUT_PANEL16_Q4_1)
-        dequantize_q4_1(to, half, panel);
+        dequantize_q4_1(to, half, panel, columns);
     else if (to->layout == SUNDOG_LAYOUT_PANEL16_Q8_0)
-        dequantize_q8_0(to, half, panel);
+        dequantize_q8_0(to, half, panel, columns);
     else
-        dequantize_floats(to, half, panel);
+        dequantize_floats(to, half, panel, columns);
 }
+
+/* Floats of some tokens, a range of their columns. */
+typedef struct {
+    const float *x; /* first token, first column of the range */
+    int64_t stride;
+    int64_t n_columns;
+    bool goes_on; /* adds to what the columns before have given */
+} Floats;
 
 /* Products of SUNDOG_VECTORS times 16 rows and n tokens of floats. */
 SUNDOG_INLINE void
-multiply_floats(const float *values, const float *x, int64_t n_columns, const int n_tokens,
-                float *out)
+multiply_floats(const float *values, const Floats *a, int64_t token, const int n_tokens, float *out)
 {
+    const float *x = a->x + token * a->stride;
     SundogVector acc[TOKENS][SUNDOG_VECTORS];
 #pragma GCC unroll 6
     for (int t = 0; t < n_tokens; t++)
 #pragma GCC unroll 2
         for (int v = 0; v < SUNDOG_VECTORS; v++)
-            acc[t][v] = sundog_vector_set(0);
-    for (int64_t k = 0; k < n_columns; k++, values += UNIT) {
+            acc[t][v] = a->goes_on ? sundog_vector_load(out + t * UNIT + SUNDOG_LANES * v)
+                                   : sundog_vector_set(0);
+    for (int64_t k = 0; k < a->n_columns; k++, values += UNIT) {
         SundogVector w[SUNDOG_VECTORS];
 #pragma GCC unroll 2
         for (int v = 0; v < SUNDOG_VECTORS; v++)
             w[v] = sundog_vector_load(values + SUNDOG_LANES * v);
 #pragma GCC unroll 6
         for (int t = 0; t < n_tokens; t++) {
-            SundogVector value = sundog_vector_set(x[t * n_columns + k]);
+            SundogVector value = sundog_vector_set(x[t * a->stride + k]);
 #pragma GCC unroll 2
             for (int v = 0; v < SUNDOG_VECTORS; v++)
                 acc[t][v] = sundog_vector_fma(w[v], value, acc[t][v]);
@@ -232,17 +250,15 @@ multiply_floats(const float *values, const float *x, int64_t n_columns, const in
 }
 
 static void
-multiply_float_tile(const SundogUnpacked *weight, const float *x, int64_t n_tokens, float *out)
+multiply_float_tile(const float *values, const Floats *a, int64_t n_tokens, float *out)
 {
     for (int row = 0; row < UNIT; row += SUNDOG_VECTORS * SUNDOG_LANES) {
-        const float *values = weight->values + row;
         if (n_tokens == TOKENS) {
-            multiply_floats(values, x, weight->n_columns, TOKENS, out + row);
+            multiply_floats(values + row, a, 0, TOKENS, out + row);
             continue;
         }
         for (int64_t t = 0; t < n_tokens; t++)
-            multiply_floats(values, x + t * weight->n_columns, weight->n_columns, 1,
-                            out + t * UNIT + row);
+            multiply_floats(values + row, a, t, 1, out + t * UNIT + row);
     }
 }
 
@@ -256,7 +272,7 @@ unpack_unit(const Job *job, const Part *part, int64_t unit)
         find_panels(job, part, unit, i, panels);
         for (int half = 0; half < 2; half++)
             if (job->a->dtype != SUNDOG_DTYPE_A8)
-                dequantize_panel(&to, half, panels[half]);
+                dequantize_panel(&to, half, panels[half], (SundogRange){0, to.n_columns});
             else if (panels[half] != NULL)
                 SUNDOG_KERNEL(unpack_panel)(&to, half, panels[half]);
     }
@@ -273,8 +289,33 @@ multiply_unpacked(const Job *job, const Part *part, int64_t tile_index, Products
             SundogTile tile = find_tile(job, tile_index);
             SUNDOG_KERNEL(tile_product)(&weight, &tile, (int)here, products[i]);
         } else {
-            multiply_float_tile(&weight, (const float *)job->a->data + first * job->n_columns, here,
-                                products[i]);
+            const Floats a = {.x = (const float *)job->a->data + first * job->n_columns,
+                              .stride = job->n_columns,
+                              .n_columns = job->n_columns};
+            multiply_float_tile(weight.values, &a, here, products[i]);
+        }
+    }
+}
+
+/* One tile of floats, some columns at a time: their values stay in the first cache, and taking the next
+ * apart hides the latency of the one sum that a row has. */
+static void
+multiply_columns(const Job *job, const Part *part, int64_t unit, Products products)
+{
+    for (int i = 0; i < (part->gate != NULL ? 2 : 1); i++) {
+        const uint8_t *panels[2];
+        SundogUnpacked to = job->unpacked[i];
+        to.layout = part->weight->layout;
+        find_panels(job, part, unit, i, panels);
+        for (int64_t k = 0; k < job->n_columns; k += COLUMNS_AT_ONCE) {
+            SundogRange columns = {k, sundog_min(k + COLUMNS_AT_ONCE, job->n_columns)};
+            const Floats a = {.x = (const float *)job->a->data + k,
+                              .stride = job->n_columns,
+                              .n_columns = columns.end - k,
+                              .goes_on = k > 0};
+            for (int half = 0; half < 2; half++)
+                dequantize_panel(&to, half, panels[half], columns);
+            multiply_float_tile(to.values, &a, job->n_tokens, products[i]);
         }
     }
 }
@@ -348,7 +389,9 @@ run_piece(const Job *job, const Part *part, int64_t unit, SundogRange tiles, boo
     /* What a missing panel leaves out is never stored, but loops over whole tiles read it. */
     Products products = {{0}};
     for (int64_t tile = tiles.begin; tile < tiles.end; tile++) {
-        if (direct)
+        if (direct && job->a->dtype != SUNDOG_DTYPE_A8)
+            multiply_columns(job, part, unit, products);
+        else if (direct)
             multiply_direct(job, part, unit, tile, products);
         else
             multiply_unpacked(job, part, tile, products);
@@ -368,14 +411,21 @@ count_cuts(const SundogCall *call, int64_t n_units, int64_t n_tiles)
     return call->n_threads == 1 || most < 1 ? 1 : sundog_min(wanted, most);
 }
 
+static bool
+is_direct(const Job *job, int64_t n_tiles)
+{
+    if (job->a->dtype != SUNDOG_DTYPE_A8)
+        return n_tiles == 1;
+    return n_tiles <= MAX_DIRECT_TILES && SUNDOG_KERNEL(has_direct_product)();
+}
+
 static void
 run_job(const SundogCall *call, const Job *job)
 {
     int64_t n_units = 0, n_tiles = sundog_ceil_div(job->n_tokens, TOKENS);
     for (int i = 0; i < job->n_parts; i++)
         n_units += job->parts[i].n_units;
-    bool direct = job->a->dtype == SUNDOG_DTYPE_A8 && n_tiles <= MAX_DIRECT_TILES &&
-                  SUNDOG_KERNEL(has_direct_product)();
+    bool direct = is_direct(job, n_tiles);
     int64_t n_cuts = count_cuts(call, n_units, n_tiles), unpacked = -1;
     SundogRange pieces = sundog_split(call, n_units * n_cuts);
     for (int64_t piece = pieces.begin; piece < pieces.end && n_tiles > 0; piece++) {
