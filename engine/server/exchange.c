@@ -375,9 +375,10 @@ sundog_exchange_send(SundogExchange *exchange, const char *text, size_t n_bytes)
         return;
     }
     if (!exchange->flush_source) {
-        /* After the engine's frames that are there already, before anything that can wait. */
+        /* With the next turn: after what one read of the engine's pipe brought, however fast the
+         * engine goes on. */
         GSource *source = g_idle_source_new();
-        g_source_set_priority(source, G_PRIORITY_DEFAULT + 1);
+        g_source_set_priority(source, G_PRIORITY_DEFAULT);
         exchange->flush_source = attach(source, on_flush_due, exchange);
     }
 }

@@ -371,9 +371,10 @@ test_latency(void)
     g_autoptr(Harness) harness = start(entry);
     double best_first = 1e9, best_token = 1e9;
     for (int i = 0; i < 20; i++) {
+        g_autoptr(Chat) one = chat(harness, "Hi", "\"max_tokens\":1");
         g_autoptr(Chat) answer = chat(harness, "Hi", "\"max_tokens\":400");
         g_assert_cmpuint(answer->text->len, ==, 400);
-        best_first = MIN(best_first, (double)answer->first_us);
+        best_first = MIN(best_first, (double)one->first_us);
         best_token = MIN(best_token, (double)(answer->last_us - answer->first_us) / 399);
     }
     g_test_message("to the first token %.0f us, a token %.1f us", best_first, best_token);
