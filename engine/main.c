@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -140,8 +141,13 @@ say_ready(const Engine *engine)
                         (uint64_t)runner->pool_pages * page_bytes,
         .n_threads = n_threads,
     };
-    g_snprintf(ready.device, sizeof ready.device, "host: %s, %u thread%s",
-               sundog_replay_get_set_name(engine->replay), n_threads, n_threads == 1 ? "" : "s");
+    const char *set = sundog_replay_get_set_name(engine->replay);
+    if (strcmp(info->target, SUNDOG_CORE_TARGET_HOST) == 0) {
+        g_snprintf(ready.device, sizeof ready.device, "host: %s, %u thread%s", set, n_threads,
+                   n_threads == 1 ? "" : "s");
+    } else {
+        g_snprintf(ready.device, sizeof ready.device, "%s: %s", info->target, set);
+    }
     say(engine, SUNDOG_MESSAGE_READY, sundog_ready_pack(&ready));
 }
 
@@ -181,8 +187,12 @@ plan_memory(Engine *engine, const Arguments *arguments, GError **error)
         (uint64_t)bounds->values[SUNDOG_VARIABLE_SEQUENCE_PAGES] * cache->page_tokens;
     uint64_t wanted =
         arguments->context_length > 0 ? (uint64_t)arguments->context_length : info->context_length;
+    uint64_t device_bytes;
+    if (!sundog_replay_find_device_bytes(engine->core, &device_bytes, error)) {
+        return false;
+    }
     SundogMemoryNeeds needs = {
-        .available_bytes = sundog_memory_get_available(),
+        .available_bytes = device_bytes > 0 ? device_bytes : sundog_memory_get_available(),
         .fixed_bytes = info->weight_bytes +
                        sundog_core_measure_arena(engine->core, (unsigned)arguments->n_threads),
         .page_bytes = cache->page_bytes,

@@ -1,7 +1,8 @@
 #pragma once
 
 /*
- * Runs a core's programs. Here: on the host, as a list of calls over a pool of threads. Owns the
+ * Runs a core's programs: on the host as a list of calls over a pool of threads, on a GPU as CUDA graphs
+ * or, at sizes for which there is none, as direct launches. Owns the
  * arena, step inputs and outputs, state and the mapped weights; knows no model family.
  *
  * open, then for each step: fill inputs, run a program at a shape, read outputs. Everything is
@@ -19,6 +20,7 @@ typedef enum {
     SUNDOG_REPLAY_ERROR_BOUNDS,  /* More than the core or this replay allows: ask for less. */
     SUNDOG_REPLAY_ERROR_PROGRAM, /* The core has no such program: prepare it again. */
     SUNDOG_REPLAY_ERROR_MEMORY,  /* The system refused memory or a thread: close something. */
+    SUNDOG_REPLAY_ERROR_DEVICE,  /* No GPU that this core runs on, or it failed: see the text. */
     SUNDOG_REPLAY_ERROR_WEIGHTS, /* The weights could not be read: verify the core. */
 } SundogReplayError;
 
@@ -49,12 +51,21 @@ const char *sundog_replay_get_set_name(const SundogReplay *replay);
 const SundogShape *sundog_replay_get_bounds(const SundogReplay *replay);
 
 /* An input, output or state buffer by name, shared by the programs that name it; NULL where there is
- * none. Inputs keep what was written until written again. */
+ * none. Inputs keep what was written until written again. On a GPU only inputs and "token" are memory
+ * of the host's; the rest is NULL here, and read by sundog_replay_read(). */
 void *sundog_replay_get_buffer(SundogReplay *replay, const char *name);
+
+/* Waits for all that was run, and copies the first bytes of any such buffer. */
+bool sundog_replay_read(SundogReplay *replay, const char *name, void *to, size_t n_bytes,
+                        GError **error);
+
+/* Memory that the core's device can give; 0 where that is the host's. */
+bool sundog_replay_find_device_bytes(const SundogCore *core, uint64_t *n_bytes, GError **error);
 
 /* Runs a program at a shape within the bounds; logit_rows may be 0, other variables not. units and
  * pool_pages are this replay's, whatever the shape says. False where there is no such program or the
- * shape is out of bounds. Numbers that are not finite are told a row at a time: sampling gives -1. */
+ * shape is out of bounds. On a GPU the step is only begun, and its inputs may be written again; "sample"
+ * returns when the tokens are there. Numbers that are not finite are told a row at a time: sampling gives -1. */
 bool sundog_replay_run(SundogReplay *replay, const char *program, const SundogShape *shape,
                        GError **error);
 

@@ -1,0 +1,273 @@
+/* Launch lists as graphs and as direct launches. */
+
+#include "engine/replay/cuda-launcher.h"
+
+#include "engine/replay/replay.h"
+#include "kernels/contract/cuda.h"
+
+#include <string.h>
+
+#define INGEST_THREADS 1024
+
+/* One launch at a shape. */
+typedef struct {
+    CUfunction function;
+    unsigned grid[3];
+    unsigned n_threads;
+    unsigned n_shared_bytes;
+    SundogEdge edge;
+    void *parameters[1]; /* the one struct, in `bytes` or the launcher's own */
+    uint64_t bytes[SUNDOG_LAUNCH_MAX_PARAMETER_BYTES / 8];
+} Launch;
+
+typedef struct {
+    SundogShape shape;
+    CUgraphExec exec;
+} Graph;
+
+struct SundogCudaLauncher {
+    SundogCudaDevice *device;
+    const SundogLaunchList *list;
+    CUdeviceptr *buffers;
+    SundogCudaBinding binding;
+    CUfunction *functions; /* [launches of the list] */
+    CUfunction ingest;
+    GArray *graphs;   /* of Graph */
+    Launch *launches; /* room for the longest variant and the ingesting kernel */
+    uint32_t max_launches;
+};
+
+static bool
+find_functions(SundogCudaLauncher *launcher, GError **error)
+{
+    uint32_t n = sundog_launch_list_get_n_launches(launcher->list);
+    launcher->functions = g_new0(CUfunction, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        const SundogLaunch *launch = sundog_launch_list_get_launch(launcher->list, i);
+        launcher->functions[i] =
+            sundog_cuda_device_find(launcher->device, launch->module, launch->entry,
+                                    launch->n_parameter_bytes, launch->n_shared_bytes, error);
+        if (launcher->functions[i] == NULL)
+            return false;
+    }
+    launcher->ingest = sundog_cuda_device_find(launcher->device, "step", "sundog_ingest",
+                                               sizeof(SundogCudaIngest), 0, error);
+    return launcher->ingest != NULL;
+}
+
+SundogCudaLauncher *
+sundog_cuda_launcher_new(SundogCudaDevice *device, const SundogCore *core, const char *program,
+                         const SundogCudaBinding *binding, GError **error)
+{
+    g_autoptr(SundogCudaLauncher) launcher = g_new0(SundogCudaLauncher, 1);
+    uint32_t n_buffers = sundog_program_get_n_buffers(sundog_core_get_program(core, program));
+    launcher->device = device;
+    launcher->list = sundog_core_get_launch_list(core, program);
+    launcher->binding = *binding;
+    launcher->buffers = g_memdup2(binding->buffers, n_buffers * sizeof(CUdeviceptr));
+    launcher->graphs = g_array_new(FALSE, FALSE, sizeof(Graph));
+    for (uint32_t i = 0; i < sundog_launch_list_get_n_variants(launcher->list); i++)
+        launcher->max_launches =
+            MAX(launcher->max_launches,
+                sundog_launch_list_get_variant(launcher->list, i)->n_launches + 1);
+    launcher->launches = g_new0(Launch, launcher->max_launches);
+    return find_functions(launcher, error) ? g_steal_pointer(&launcher) : NULL;
+}
+
+void
+sundog_cuda_launcher_free(SundogCudaLauncher *launcher)
+{
+    if (launcher == NULL)
+        return;
+    for (uint32_t i = 0; i < launcher->graphs->len; i++)
+        launcher->device->driver->graph_exec_destroy(
+            g_array_index(launcher->graphs, Graph, i).exec);
+    g_array_unref(launcher->graphs);
+    g_free(launcher->functions);
+    g_free(launcher->buffers);
+    g_free(launcher->launches);
+    g_free(launcher);
+}
+
+static void
+fill_field(const SundogCudaLauncher *launcher, const SundogLaunchField *field,
+           const SundogShape *shape, uint8_t *bytes)
+{
+    uint64_t address = 0;
+    if (field->kind == SUNDOG_FIELD_EXPRESSION) {
+        int32_t value = (int32_t)sundog_expression_evaluate(
+            sundog_launch_list_get_expressions(launcher->list), field->value, shape);
+        memcpy(bytes + field->at, &value, sizeof value);
+        return;
+    }
+    if (field->kind == SUNDOG_FIELD_BUFFER)
+        address = launcher->buffers[field->buffer];
+    else
+        address =
+            field->kind == SUNDOG_FIELD_RING ? launcher->binding.ring : launcher->binding.step;
+    memcpy(bytes + field->at, &address, sizeof address);
+}
+
+/* False where the shape leaves nothing to do. */
+static bool
+resolve_launch(const SundogCudaLauncher *launcher, uint32_t index, const SundogShape *shape,
+               Launch *to)
+{
+    const SundogLaunch *launch = sundog_launch_list_get_launch(launcher->list, index);
+    const SundogLaunchField *fields = sundog_launch_list_get_fields(launcher->list, launch);
+    for (int d = 0; d < 3; d++) {
+        int64_t size = sundog_expression_evaluate(
+            sundog_launch_list_get_expressions(launcher->list), launch->grid[d], shape);
+        if (size < 1)
+            return false;
+        to->grid[d] = (unsigned)size;
+    }
+    to->function = launcher->functions[index];
+    to->n_threads = launch->n_threads;
+    to->n_shared_bytes = launch->n_shared_bytes;
+    to->edge = launch->edge;
+    to->parameters[0] = to->bytes;
+    memcpy(to->bytes, sundog_launch_list_get_parameters(launcher->list, launch),
+           launch->n_parameter_bytes);
+    for (uint32_t i = 0; i < launch->n_fields; i++)
+        fill_field(launcher, &fields[i], shape, (uint8_t *)to->bytes);
+    return true;
+}
+
+static uint32_t
+resolve_launches(SundogCudaLauncher *launcher, const SundogShape *shape, GError **error)
+{
+    bool one_row =
+        shape->values[SUNDOG_VARIABLE_TOKENS] == shape->values[SUNDOG_VARIABLE_SEQUENCES];
+    const SundogLaunchVariant *variant = sundog_launch_list_find_variant(
+        launcher->list, shape->values[SUNDOG_VARIABLE_TOKENS], one_row);
+    if (variant == NULL) {
+        g_set_error(error, SUNDOG_REPLAY_ERROR, SUNDOG_REPLAY_ERROR_BOUNDS,
+                    "no launches are for a step of %" G_GINT64_FORMAT " tokens",
+                    shape->values[SUNDOG_VARIABLE_TOKENS]);
+        return 0;
+    }
+    Launch *launches = launcher->launches;
+    launches[0] = (Launch){.function = launcher->ingest,
+                           .grid = {1, 1, 1},
+                           .n_threads = INGEST_THREADS,
+                           .edge = SUNDOG_EDGE_ORDINARY};
+    SundogCudaIngest ingest = {.blocks = {(const void *)(uintptr_t)launcher->binding.blocks[0],
+                                          (const void *)(uintptr_t)launcher->binding.blocks[1]},
+                               .step = (void *)(uintptr_t)launcher->binding.step,
+                               .taken = (void *)(uintptr_t)launcher->binding.taken};
+    memcpy(launches[0].bytes, &ingest, sizeof ingest);
+    launches[0].parameters[0] = launches[0].bytes;
+    uint32_t n = 1;
+    for (uint32_t i = 0; i < variant->n_launches; i++)
+        /* What follows a launch that has nothing to do has nothing to do either: rows with logits are
+         * gathered first. */
+        if (resolve_launch(launcher, variant->first_launch + i, shape, &launches[n]))
+            n++;
+        else
+            break;
+    return n;
+}
+
+static bool
+add_node(const SundogCudaLauncher *launcher, CUgraph graph, Launch *launch, CUgraphNode *last,
+         GError **error)
+{
+    const SundogCudaDriver *driver = launcher->device->driver;
+    CUgraphNode node;
+    const SundogCudaKernelNode parameters = {.func = launch->function,
+                                             .gridDimX = launch->grid[0],
+                                             .gridDimY = launch->grid[1],
+                                             .gridDimZ = launch->grid[2],
+                                             .blockDimX = launch->n_threads,
+                                             .blockDimY = 1,
+                                             .blockDimZ = 1,
+                                             .sharedMemBytes = launch->n_shared_bytes,
+                                             .kernelParams = launch->parameters};
+    const SundogCudaEdgeData programmatic = {.from_port = SUNDOG_CUDA_PORT_PROGRAMMATIC,
+                                             .type = SUNDOG_CUDA_EDGE_PROGRAMMATIC};
+    if (!sundog_cuda_succeeded(driver, driver->graph_add_kernel(&node, graph, NULL, 0, &parameters),
+                               "adding a kernel to a graph", error))
+        return false;
+    bool is_early = launch->edge == SUNDOG_EDGE_PROGRAMMATIC;
+    bool ok =
+        *last == NULL ||
+        sundog_cuda_succeeded(
+            driver, driver->graph_add_edges(graph, last, &node, is_early ? &programmatic : NULL, 1),
+            "adding an edge to a graph", error);
+    *last = node;
+    return ok;
+}
+
+bool
+sundog_cuda_launcher_add_graph(SundogCudaLauncher *launcher, const SundogShape *shape,
+                               GError **error)
+{
+    const SundogCudaDriver *driver = launcher->device->driver;
+    Graph made = {.shape = *shape};
+    CUgraphNode last = NULL;
+    CUgraph graph;
+    uint32_t n = resolve_launches(launcher, shape, error);
+    if (n == 0 ||
+        !sundog_cuda_succeeded(driver, driver->graph_create(&graph, 0), "making a graph", error))
+        return false;
+    bool ok = true;
+    for (uint32_t i = 0; i < n && ok; i++)
+        ok = add_node(launcher, graph, &launcher->launches[i], &last, error);
+    ok = ok && sundog_cuda_succeeded(driver, driver->graph_instantiate(&made.exec, graph, 0),
+                                     "making a graph executable", error);
+    driver->graph_destroy(graph);
+    if (!ok)
+        return false;
+    g_array_append_val(launcher->graphs, made);
+    return sundog_cuda_succeeded(driver, driver->graph_upload(made.exec, NULL), "uploading a graph",
+                                 error);
+}
+
+static bool
+launch_directly(const SundogCudaLauncher *launcher, Launch *launch, CUstream stream, GError **error)
+{
+    const SundogCudaDriver *driver = launcher->device->driver;
+    SundogCudaLaunchAttribute early = {.id = SUNDOG_CUDA_LAUNCH_PROGRAMMATIC,
+                                       .value = {.programmatic = 1}};
+    const SundogCudaLaunchConfig config = {
+        .gridDimX = launch->grid[0],
+        .gridDimY = launch->grid[1],
+        .gridDimZ = launch->grid[2],
+        .blockDimX = launch->n_threads,
+        .blockDimY = 1,
+        .blockDimZ = 1,
+        .sharedMemBytes = launch->n_shared_bytes,
+        .hStream = stream,
+        .attrs = &early,
+        .numAttrs = launch->edge == SUNDOG_EDGE_PROGRAMMATIC ? 1 : 0,
+    };
+    return sundog_cuda_succeeded(
+        driver, driver->launch(&config, launch->function, launch->parameters, NULL),
+        "launching a kernel", error);
+}
+
+static CUgraphExec
+find_graph(const SundogCudaLauncher *launcher, const SundogShape *shape)
+{
+    for (uint32_t i = 0; i < launcher->graphs->len; i++)
+        if (memcmp(&g_array_index(launcher->graphs, Graph, i).shape, shape, sizeof *shape) == 0)
+            return g_array_index(launcher->graphs, Graph, i).exec;
+    return NULL;
+}
+
+bool
+sundog_cuda_launcher_run(SundogCudaLauncher *launcher, const SundogShape *shape, CUstream stream,
+                         GError **error)
+{
+    const SundogCudaDriver *driver = launcher->device->driver;
+    CUgraphExec exec = find_graph(launcher, shape);
+    if (exec != NULL)
+        return sundog_cuda_succeeded(driver, driver->graph_launch(exec, stream),
+                                     "launching a graph", error);
+    uint32_t n = resolve_launches(launcher, shape, error);
+    for (uint32_t i = 0; i < n; i++)
+        if (!launch_directly(launcher, &launcher->launches[i], stream, error))
+            return false;
+    return n > 0;
+}
