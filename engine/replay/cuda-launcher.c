@@ -7,7 +7,11 @@
 
 #include <string.h>
 
+#include <math.h>
+
 #define INGEST_THREADS 1024
+#define FILL_BLOCKS 1024
+#define FILL_THREADS 256
 
 /* One launch at a shape. */
 typedef struct {
@@ -270,4 +274,30 @@ sundog_cuda_launcher_run(SundogCudaLauncher *launcher, const SundogShape *shape,
         if (!launch_directly(launcher, &launcher->launches[i], stream, error))
             return false;
     return n > 0;
+}
+
+bool
+sundog_cuda_fill_weight(SundogCudaDevice *device, const SundogCoreWeight *weight, CUdeviceptr to,
+                        uint64_t seed, CUstream stream, GError **error)
+{
+    /* The variance of a uniform distribution is a third: sums over a row keep the size of x. */
+    SundogCudaFill fill = {.to = (void *)(uintptr_t)to,
+                           .n_bytes = weight->n_bytes,
+                           .seed = seed,
+                           .layout = weight->layout,
+                           .scale = sqrtf(3.0f / (float)weight->n_columns)};
+    void *parameters[] = {&fill};
+    CUfunction function =
+        sundog_cuda_device_find(device, "step", "sundog_fill_weight", sizeof fill, 0, error);
+    const SundogCudaLaunchConfig config = {.gridDimX = FILL_BLOCKS,
+                                           .gridDimY = 1,
+                                           .gridDimZ = 1,
+                                           .blockDimX = FILL_THREADS,
+                                           .blockDimY = 1,
+                                           .blockDimZ = 1,
+                                           .hStream = stream};
+    return function != NULL &&
+           sundog_cuda_succeeded(device->driver,
+                                 device->driver->launch(&config, function, parameters, NULL),
+                                 "filling weights", error);
 }

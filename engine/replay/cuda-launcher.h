@@ -24,6 +24,10 @@ SundogCudaLauncher *sundog_cuda_launcher_new(SundogCudaDevice *device, const Sun
                                              GError **error);
 void sundog_cuda_launcher_free(SundogCudaLauncher *launcher);
 
+/* Fills a weight with random values of a seed. */
+bool sundog_cuda_fill_weight(SundogCudaDevice *device, const SundogCoreWeight *weight,
+                             CUdeviceptr to, uint64_t seed, CUstream stream, GError **error);
+
 /* Whether sequences of a step have one row each is told by the shape: tokens are as many as sequences. */
 
 /* Makes the graph for a shape, which is launched from then on for exactly that shape. */

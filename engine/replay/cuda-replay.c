@@ -177,6 +177,27 @@ find_data(const CudaReplay *replay, const SundogBuffer *buffer)
     return ((Place *)g_hash_table_lookup(replay->places, buffer->name))->data;
 }
 
+static bool
+fill_weights(CudaReplay *replay, uint64_t seed, GError **error)
+{
+    for (uint32_t i = 0; i < sundog_core_get_n_weights(replay->base.core); i++) {
+        const SundogCoreWeight *weight = sundog_core_get_weight(replay->base.core, i);
+        if (!sundog_cuda_fill_weight(&replay->device, weight, replay->weights + weight->offset,
+                                     seed + i, replay->stream, error))
+            return false;
+    }
+    return true;
+}
+
+static bool
+load_weights(CudaReplay *replay, const SundogReplayOptions *options, GError **error)
+{
+    if (options->weights_seed != 0)
+        return fill_weights(replay, options->weights_seed, error);
+    return sundog_cuda_weights_read(&replay->device, replay->base.core, replay->weights,
+                                    options->progress, options->data, error);
+}
+
 /* Launchers and graphs */
 
 static bool
@@ -531,9 +552,7 @@ open_parts(CudaReplay *replay, const SundogReplayOptions *options, GError **erro
     if (!succeeded(replay, driver->stream_create(&replay->stream, SUNDOG_CUDA_STREAM_NON_BLOCKING),
                    "making a stream", error) ||
         !allocate_places(replay, error) || !allocate_rest(replay, error) ||
-        !map_blocks(replay, error) ||
-        !sundog_cuda_weights_read(&replay->device, replay->base.core, replay->weights,
-                                  options->progress, options->data, error))
+        !map_blocks(replay, error) || !load_weights(replay, options, error))
         return false;
     for (int i = 0; i < N_PROGRAMS; i++)
         if (!make_launcher(replay, i, error))

@@ -35,6 +35,8 @@ typedef struct {
     int64_t history;        /* width of the penalties' history; 0: the program's bound */
     int host_set;           /* a SundogHostSet, or -1: the best that runs here */
     bool poison;            /* fill arena and free pages with NaN, for tests */
+    uint64_t
+        weights_seed; /* not 0: on a GPU, random weights of this seed, none are read; to measure */
     void (*progress)(double fraction, void *data);
     void *data;
 } SundogReplayOptions;

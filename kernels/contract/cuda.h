@@ -147,6 +147,15 @@ typedef struct {
     SundogCudaSection sections[SUNDOG_CUDA_MAX_SECTIONS];
 } SundogCudaBlock;
 
+/* Weights of a seed, for measuring: values about as large as a trained matrix's, norms of 1. */
+typedef struct {
+    void *to;
+    uint64_t n_bytes;
+    uint64_t seed;
+    int32_t layout; /* a SundogLayout */
+    float scale;    /* the largest magnitude */
+} SundogCudaFill;
+
 typedef struct {
     const void *blocks[2]; /* used in turn */
     void *step;            /* u32: steps taken in, then the generation */

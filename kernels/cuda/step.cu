@@ -32,6 +32,56 @@ __launch_bounds__(1024, 1) sundog_ingest(const __grid_constant__ SundogCudaInges
     }
 }
 
+/* A random 32 bits for a word of a weight: splitmix64 (Steele et al. 2014). */
+INLINE uint32_t
+random_bits(uint64_t seed, uint64_t index)
+{
+    uint64_t z = (index + 1) * 0x9e3779b97f4a7c15ull + seed;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+    return (uint32_t)((z ^ z >> 31) >> 16);
+}
+
+INLINE float
+random_signed(uint32_t bits)
+{
+    return (float)(int32_t)bits * 0x1p-31f;
+}
+
+INLINE uint32_t
+pack_halves(float low, float high)
+{
+    return (uint32_t)__half_as_ushort(__float2half(low)) |
+           (uint32_t)__half_as_ushort(__float2half(high)) << 16;
+}
+
+INLINE uint32_t
+random_word(const SundogCudaFill &p, uint64_t word)
+{
+    uint32_t bits = random_bits(p.seed, word);
+    switch (p.layout) {
+    case SUNDOG_LAYOUT_TILE16_BF16:
+        return pack_bf16(random_signed(bits) * p.scale,
+                         random_signed(random_bits(p.seed + 1, word)) * p.scale);
+    case SUNDOG_LAYOUT_TILE16_Q4_1:
+        return word % 160 < 128 ? bits : pack_halves(p.scale / 7.5f, -p.scale);
+    case SUNDOG_LAYOUT_TILE16_Q8_0:
+        return word % 272 < 256 ? bits : pack_halves(p.scale / 127, p.scale / 127);
+    default:
+        return __float_as_uint(1.0f);
+    }
+}
+
+SUNDOG_ENTRY
+sundog_fill_weight(const __grid_constant__ SundogCudaFill p)
+{
+    start_dependents();
+    wait_for_predecessor();
+    uint64_t n_words = p.n_bytes / 4, step = (uint64_t)gridDim.x * blockDim.x;
+    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n_words; i += step)
+        ((uint32_t *)p.to)[i] = random_word(p, i);
+}
+
 /* plan_attention of attention.h. One warp: lanes take sequences, a scan gives each its first tile. */
 SUNDOG_ENTRY
 sundog_plan_attention(const __grid_constant__ SundogCudaPlanAttention p)
