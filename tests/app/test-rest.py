@@ -41,13 +41,18 @@ def read_memory_mb(pid):
         return int(re.search(r"^Pss:\s+(\d+) kB", file.read(), re.M).group(1)) / 1000
 
 
-def count_wake_ups(pid):
-    """Voluntary switches of all threads: each is one sleep that ended."""
-    total = 0
+def read_switches(pid):
+    """Voluntary switches by thread: each is one sleep that ended."""
+    switches = {}
     for thread in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{thread}/status", encoding="utf-8") as file:
-            total += int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", file.read(), re.M).group(1))
-    return total
+            switches[thread] = int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", file.read(), re.M).group(1))
+    return switches
+
+
+def count_wake_ups(before, after):
+    """A thread that ended in between woke up once at least; what else it did is not known any more."""
+    return sum(n - before.get(thread, 0) for thread, n in after.items()) + len(set(before) - set(after))
 
 
 def main():
@@ -68,9 +73,9 @@ def main():
     app.key("Escape")
     pid = app.process.pid
     time.sleep(CARET_S)
-    before = count_wake_ups(pid)
+    before = read_switches(pid)
     time.sleep(WATCHED_S)
-    wake_ups = (count_wake_ups(pid) - before) / WATCHED_S
+    wake_ups = count_wake_ups(before, read_switches(pid)) / WATCHED_S
     memory = read_memory_mb(pid)
     print(f"window after {window_s:.2f} s, {memory:.1f} MB, {wake_ups:.2f} wake-ups a second")
     app.shot("fifty")
