@@ -2,6 +2,7 @@
 
 #include "engine/command/engine-session.h"
 
+#include "engine/command/command.h"
 #include "engine/command/terminal.h"
 #include "engine/library/config.h"
 #include <string.h>
@@ -68,7 +69,8 @@ on_frame(SundogEngineProcess *process, uint32_t type, GVariant *payload, void *d
     switch (type) {
     case SUNDOG_MESSAGE_PROGRESS:
         g_variant_get(payload, "(&sd)", &phase, &fraction);
-        sundog_terminal_progress(phase, "Loading", fraction);
+        if (!sundog_command_json)
+            sundog_terminal_progress(phase, "Loading", fraction);
         break;
     case SUNDOG_MESSAGE_READY:
         session->is_ready = sundog_ready_unpack(payload, &session->ready, &session->error);

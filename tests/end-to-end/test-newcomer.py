@@ -8,7 +8,7 @@ import sys
 import time
 
 SOURCE = os.environ['SUNDOG_SOURCE']
-QUESTION = 'What is the capital of France?'
+QUESTION = 'Name the capital of Germany.'
 
 
 def ask():
