@@ -53,7 +53,6 @@ def main():
     app.expect("New chat – Sundog", "frame")
     app.focus()
     app.send("Say hello in five words.")
-    app.expect("Stop")
     app.expect(re.compile(r"^Details, [\d.,]+ tokens/s$"), seconds=120)
     app.answered()
     app.expect(re.compile(r"^\d+ of 8192 tokens of context$"))

@@ -10,7 +10,9 @@ import time
 from desktop import SOURCE, Desktop
 
 MOST_WINDOW_S = 1.0
+# As the chat opens, and once somebody has gone through all of it.
 MOST_MEMORY_MB = 100
+MOST_MEMORY_ALL_MB = 130
 MOST_WAKE_UPS_A_SECOND = 1.0
 N_MESSAGES = 50
 # GTK lets the caret blink for ten seconds after the last key.
@@ -65,23 +67,27 @@ def main():
     window_s = app.start()
     app.expect("Fifty messages – Sundog", "frame")
     app.expect("Question 48")
-    # Scrolling to the top gives every message its widgets.
-    app.key("ctrl+f")
-    app.type("Question 0")
-    app.key("Return")
-    app.expect("Question 0")
-    app.key("Escape")
     pid = app.process.pid
     time.sleep(CARET_S)
     before = read_switches(pid)
     time.sleep(WATCHED_S)
     wake_ups = count_wake_ups(before, read_switches(pid)) / WATCHED_S
     memory = read_memory_mb(pid)
-    print(f"window after {window_s:.2f} s, {memory:.1f} MB, {wake_ups:.2f} wake-ups a second")
+    # Going to the first message gives every message its widgets.
+    app.key("ctrl+f")
+    app.type("Question 0")
+    app.key("Return")
+    app.expect("Question 0")
+    app.key("Escape")
+    time.sleep(1)
+    memory_all = read_memory_mb(pid)
+    print(f"window after {window_s:.2f} s, {memory:.1f} MB ({memory_all:.1f} MB with every message's widgets), "
+          f"{wake_ups:.2f} wake-ups a second")
     app.shot("fifty")
     app.close()
     assert window_s < MOST_WINDOW_S
     assert memory < MOST_MEMORY_MB
+    assert memory_all < MOST_MEMORY_ALL_MB
     assert wake_ups <= MOST_WAKE_UPS_A_SECOND
 
 
