@@ -147,7 +147,7 @@ look_at_entries(GPtrArray *findings, SundogLibrary *library)
     else if (cores->len == 0)
         follows = g_strdup("A model is prepared once before it runs: `sundog prepare NAME`.");
     add(findings, "library", n_damaged > 0 ? NOTE : GOOD,
-        g_strdup_printf("%u models, %u cores, %u damaged", models->len, cores->len, n_damaged),
+        g_strdup_printf("models: %u, cores: %u, damaged: %u", models->len, cores->len, n_damaged),
         follows);
 }
 

@@ -199,7 +199,8 @@ wait_and_retry(GTask *task, GError *error, unsigned wait_seconds)
     GNetworkMonitor *monitor = g_network_monitor_get_default();
     bool is_online = !is_offline(transfer);
     if (is_online && ++transfer->n_tries >= transfer->options.max_tries) {
-        g_prefix_error(&error, "Given up after %u tries; what came is kept: ", transfer->n_tries);
+        g_prefix_error(&error, "Given up after %u %s; what came is kept: ", transfer->n_tries,
+                       transfer->n_tries == 1 ? "try" : "tries");
         end_transfer(task, error);
         return;
     }
