@@ -283,6 +283,6 @@ sundog_hf_read_cutting(SundogVocabulary *vocabulary, JsonObject *root, GError **
     /* Where spaces are merged, those in front are gone before one is added. */
     vocabulary->add_space_unless = vocabulary->add_space_unless && !vocabulary->merge_spaces;
     vocabulary->n_expressions = expressions->len;
-    vocabulary->expressions = (const char **)g_ptr_array_steal(g_steal_pointer(&expressions), NULL);
+    vocabulary->expressions = (const char **)g_ptr_array_steal(expressions, NULL);
     return true;
 }
