@@ -3,7 +3,6 @@
  * patterns join neighbours into one launch:
  *   rms_norm, product        few tokens: each block of the product norms x for itself
  *   rope_cache, attention    one row a sequence: attention rotates and stores what it attends with
- *   attention | product      few tokens: attention leaves parts, which the product merges
  */
 
 #include "engine/prepare/lower.h"
@@ -19,11 +18,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const sundog_lower_modules[] = {"attention", "linear", "rows", "sample", "step", NULL};
+const char *const sundog_lower_modules[] = {"attention", "linear", "rows", "sample",
+                                            "step",      "wide",   NULL};
 
 /* Blocks that attention of one row is cut into, so that each multiprocessor has about one. */
 #define ATTENTION_BLOCKS SUNDOG_LOWER_ATTENTION_BLOCKS
-#define MAX_SPLITS 8
+#define MAX_SPLITS 16
 #define MAX_FIELDS 24
 /* Tokens up to which a product holds x in shared memory. */
 #define FEW_TOKENS 4
@@ -46,8 +46,10 @@ static const Kind kinds[] = {
     {FEW_TOKENS + 1, 8, false, "8", 8},
     {9, 32, true, "32", 32},
     {9, 32, false, "32", 32},
-    {33, NO_TOKENS_LIMIT, true, "64", 64},
-    {33, NO_TOKENS_LIMIT, false, "64", 64},
+    {33, 64, true, "64", 64},
+    {33, 64, false, "64", 64},
+    {65, NO_TOKENS_LIMIT, true, "128", 128},
+    {65, NO_TOKENS_LIMIT, false, "128", 128},
 };
 
 typedef struct {
@@ -56,9 +58,6 @@ typedef struct {
     const SundogLifetime *lifetimes; /* by operations */
     const Kind *kind;
     bool waits;
-    SundogBufferId parts; /* buffer in which attention's o stands as parts, or NONE */
-    SundogBufferId parts_of;
-    int64_t n_splits;
     GError **error;
     bool failed;
 } Lowering;
@@ -217,14 +216,6 @@ layout_suffix(Lowering *lowering, SundogBufferId id)
     return strchr(name, '-') + 1;
 }
 
-/* Parts of attention: [T, H, splits, C + 2] f32. */
-static SundogExpression
-parts_bytes(const Lowering *lowering, int64_t n_heads, int64_t head_dim)
-{
-    return binary(lowering, SUNDOG_EXPRESSION_MUL, variable(lowering, SUNDOG_VARIABLE_TOKENS),
-                  constant(lowering, n_heads * lowering->n_splits * (head_dim + 2) * 4));
-}
-
 static void
 lower_embed(Lowering *lowering, uint32_t index, const SundogOperation *operation)
 {
@@ -320,25 +311,16 @@ panels_of(const Lowering *lowering, SundogBufferId w)
                : (rows_of(lowering, w) + SUNDOG_PANEL_ROWS - 1) / SUNDOG_PANEL_ROWS;
 }
 
-/* Tokens that a block of products keeps results of. */
+/* Of the product of few tokens, as linear.cuh lays it out. */
 static int64_t
-kept_tokens(const Lowering *lowering)
-{
-    return lowering->kind->tile_tokens > 0 ? lowering->kind->tile_tokens
-                                           : lowering->kind->max_tokens;
-}
-
-static int64_t
-shared_bytes(const Lowering *lowering, const Product *product, int64_t n_slots)
+few_bytes(const Lowering *lowering, const Product *product, int64_t n_slots)
 {
     int64_t columns = (columns_of(lowering, product->w[0]) + 63) / 64 * 64;
-    int64_t kept = kept_tokens(lowering);
-    int64_t n_bytes =
-        SUNDOG_CUDA_LINEAR_WARPS * (n_slots * SUNDOG_CUDA_SLOT_BYTES + 32) + 128 +
-        2 * SUNDOG_CUDA_LINEAR_WARPS * (product->is_gated ? 2 : 1) * kept * SUNDOG_PANEL_ROWS * 4;
-    if (lowering->kind->tile_tokens == 0)
-        n_bytes += kept * (columns * 2 + 64 + columns / 32 * 4);
-    return n_bytes;
+    int64_t n_tokens = lowering->kind->max_tokens;
+    return SUNDOG_CUDA_LINEAR_WARPS * (n_slots * SUNDOG_CUDA_SLOT_BYTES + 32) + 128 +
+           2 * SUNDOG_CUDA_LINEAR_WARPS * (product->is_gated ? 2 : 1) * n_tokens *
+               SUNDOG_PANEL_ROWS * 4 +
+           n_tokens * (columns * 2 + 64 + columns / 32 * 4);
 }
 
 /* Three slots where two such blocks share a multiprocessor, or where one fills it anyway; the block is
@@ -347,17 +329,51 @@ static void
 choose_ring(Lowering *lowering, const Product *product, Draft *draft)
 {
     int64_t n_slots = 3;
-    if (shared_bytes(lowering, product, n_slots) > SUNDOG_CUDA_HALF_SHARED_BYTES &&
-        shared_bytes(lowering, product, 2) <= SUNDOG_CUDA_HALF_SHARED_BYTES)
+    if (few_bytes(lowering, product, n_slots) > SUNDOG_CUDA_HALF_SHARED_BYTES &&
+        few_bytes(lowering, product, 2) <= SUNDOG_CUDA_HALF_SHARED_BYTES)
         n_slots = 2;
-    if (shared_bytes(lowering, product, n_slots) > SUNDOG_CUDA_MAX_SHARED_BYTES)
+    if (few_bytes(lowering, product, n_slots) > SUNDOG_CUDA_MAX_SHARED_BYTES)
         n_slots = 2;
-    int64_t n_bytes = shared_bytes(lowering, product, n_slots);
+    int64_t n_bytes = few_bytes(lowering, product, n_slots);
     if (n_bytes > SUNDOG_CUDA_MAX_SHARED_BYTES)
         fail(lowering, "a product of %" G_GINT64_FORMAT " columns does not fit a multiprocessor",
              columns_of(lowering, product->w[0]));
     draft->parameters.linear.n_slots = (int32_t)n_slots;
     draft->launch.n_shared_bytes = (uint32_t)MAX(n_bytes, SUNDOG_CUDA_HALF_SHARED_BYTES);
+}
+
+/* A tile of SUNDOG_CUDA_WIDE_TILES. */
+typedef struct {
+    int64_t tokens, by_panels, by_columns, by_tokens, groups, chunk, stages;
+} WideTile;
+
+/* Grid and shared memory of the product for more tokens, as wide.cuh lays it out. */
+static void
+choose_tile(Lowering *lowering, const Product *product, int64_t n_units, Draft *draft)
+{
+    static const WideTile tiles[] = {
+#define X(...) {__VA_ARGS__},
+        SUNDOG_CUDA_WIDE_TILES(X)
+#undef X
+    };
+    const WideTile *tile = tiles;
+    while (tile->tokens != lowering->kind->tile_tokens)
+        tile++;
+    SundogLayout layout = buffer_of(lowering, product->w[0])->layout;
+    int64_t n_panels = tile->by_panels * (product->is_gated || tile->by_columns == 1 ? 2 : 1);
+    int64_t row_panels = product->is_gated ? tile->by_panels : n_panels;
+    int64_t stage = n_panels * (tile->chunk / sundog_tile_block_columns(layout)) *
+                        (int64_t)sundog_tile_block_bytes(layout) +
+                    tile->tokens * tile->chunk * 2;
+    int64_t sums = tile->by_columns * n_panels * tile->tokens * SUNDOG_PANEL_ROWS * 4;
+    draft->launch.n_shared_bytes = (uint32_t)MAX(tile->stages * ((stage + 127) / 128 * 128), sums);
+    draft->launch.grid[0] = constant(lowering, (n_units + row_panels - 1) / row_panels);
+    draft->launch.grid[1] =
+        binary(lowering, SUNDOG_EXPRESSION_CEIL_DIV, buffer_of(lowering, product->y)->shape[0],
+               constant(lowering, tile->tokens));
+    if (columns_of(lowering, product->w[0]) % 8 != 0)
+        fail(lowering, "weight \"%s\" has %" G_GINT64_FORMAT " columns, not a multiple of 8",
+             buffer_of(lowering, product->w[0])->name, columns_of(lowering, product->w[0]));
 }
 
 static void
@@ -372,28 +388,9 @@ add_product_source(Lowering *lowering, const Product *product, Draft *to)
         add_buffer(lowering, draft_pointer, at, product->norm->arguments[0], SUNDOG_ACCESS_READ);
         add_buffer(lowering, draft_pointer, offsetof(SundogCudaLinear, norm_weight),
                    product->norm->arguments[1], SUNDOG_ACCESS_READ);
-    } else if (lowering->parts != SUNDOG_BUFFER_NONE && product->x == lowering->parts_of) {
-        linear->source = SUNDOG_CUDA_X_PARTS;
-        SundogLaunchField *field = add_field(lowering, draft_pointer, SUNDOG_FIELD_BUFFER, at);
-        field->buffer = lowering->parts;
-        field->stands_for = product->x;
-        int64_t n_heads = columns_of(lowering, product->x) / linear->head_dim;
-        field->n_bytes = parts_bytes(lowering, n_heads, linear->head_dim);
-        lowering->parts = SUNDOG_BUFFER_NONE;
     } else {
         add_buffer(lowering, draft_pointer, at, product->x, SUNDOG_ACCESS_READ);
     }
-}
-
-static int64_t
-head_dim_of(const Lowering *lowering)
-{
-    for (uint32_t i = 0; i < sundog_program_get_n_operations(lowering->program); i++) {
-        const SundogOperation *operation = sundog_program_get_operation(lowering->program, i);
-        if (operation->kind == SUNDOG_OP_ATTENTION)
-            return operation->parameters[2].i;
-    }
-    return 1;
 }
 
 static void
@@ -402,17 +399,15 @@ lower_product(Lowering *lowering, const Product *product)
     Draft draft;
     int64_t n_units = 0;
     const SundogBuffer *y = buffer_of(lowering, product->y);
-    begin(lowering, &draft, product->first, product->n_operations, "linear",
-          sizeof(SundogCudaLinear));
+    begin(lowering, &draft, product->first, product->n_operations,
+          lowering->kind->tile_tokens > 0 ? "wide" : "linear", sizeof(SundogCudaLinear));
     g_autofree char *entry =
         g_strdup_printf("sundog_%s_%s_%s", product->is_gated ? "gated" : "linear",
                         layout_suffix(lowering, product->w[0]), lowering->kind->products);
     SundogCudaLinear *linear = &draft.parameters.linear;
     *linear = (SundogCudaLinear){.n_columns = (int32_t)columns_of(lowering, product->w[0]),
                                  .y_stride = (int32_t)columns_of(lowering, product->y),
-                                 .y_is_bf16 = y->dtype == SUNDOG_DTYPE_BF16,
-                                 .n_splits = (int32_t)lowering->n_splits,
-                                 .head_dim = (int32_t)head_dim_of(lowering)};
+                                 .y_is_bf16 = y->dtype == SUNDOG_DTYPE_BF16};
     add_product_source(lowering, product, &draft);
     for (int i = 0; i < 3; i++) {
         size_t step = (size_t)i * sizeof(void *);
@@ -434,14 +429,15 @@ lower_product(Lowering *lowering, const Product *product)
     READ(SundogCudaLinear, residual, product->residual);
     WRITE(SundogCudaLinear, y, product->y);
     VALUE(SundogCudaLinear, n_tokens, y->shape[0]);
-    choose_ring(lowering, product, &draft);
     draft.launch.n_threads = SUNDOG_CUDA_LINEAR_THREADS;
-    draft.launch.grid[0] =
-        binary(lowering, SUNDOG_EXPRESSION_MIN, variable(lowering, SUNDOG_VARIABLE_MULTIPROCESSORS),
-               constant(lowering, n_units));
-    if (lowering->kind->tile_tokens > 0)
-        draft.launch.grid[1] = binary(lowering, SUNDOG_EXPRESSION_CEIL_DIV, y->shape[0],
-                                      constant(lowering, lowering->kind->tile_tokens));
+    if (lowering->kind->tile_tokens > 0) {
+        choose_tile(lowering, product, n_units, &draft);
+    } else {
+        choose_ring(lowering, product, &draft);
+        draft.launch.grid[0] = binary(lowering, SUNDOG_EXPRESSION_MIN,
+                                      variable(lowering, SUNDOG_VARIABLE_MULTIPROCESSORS),
+                                      constant(lowering, n_units));
+    }
     finish(lowering, &draft, entry);
 }
 
@@ -535,29 +531,29 @@ lower_rope_cache(Lowering *lowering, uint32_t index, const SundogOperation *oper
 static int64_t
 choose_splits(const Lowering *lowering, int64_t n_kv_heads)
 {
-    if (lowering->kind->tile_tokens > 0 || !lowering->kind->one_row)
+    if (!lowering->kind->one_row)
         return 1;
     return CLAMP(ATTENTION_BLOCKS / (lowering->kind->max_tokens * n_kv_heads), 1, MAX_SPLITS);
 }
 
-/* The result whole, or in parts that the next product merges. */
+/* The result, and where several blocks share a row, room for what each leaves for the last. */
 static void
 add_attention_result(Lowering *lowering, Draft *to, const SundogOperation *operation)
 {
     SundogCudaAttention *attention = &to->parameters.attention;
-    SundogBufferId o = operation->arguments[6];
-    if (attention->n_splits == 1) {
-        add_buffer(lowering, to, offsetof(SundogCudaAttention, o), o, SUNDOG_ACCESS_WRITE);
+    add_buffer(lowering, to, offsetof(SundogCudaAttention, o), operation->arguments[6],
+               SUNDOG_ACCESS_WRITE);
+    if (attention->n_splits == 1)
         return;
-    }
-    lowering->parts = operation->arguments[7];
-    lowering->parts_of = o;
     SundogLaunchField *field =
         add_field(lowering, to, SUNDOG_FIELD_BUFFER, offsetof(SundogCudaAttention, parts));
-    field->buffer = lowering->parts;
-    field->stands_for = o;
+    field->buffer = operation->arguments[7];
     field->access = SUNDOG_ACCESS_WRITE;
-    field->n_bytes = parts_bytes(lowering, attention->n_heads, attention->head_dim);
+    field->n_bytes =
+        binary(lowering, SUNDOG_EXPRESSION_MUL, variable(lowering, SUNDOG_VARIABLE_TOKENS),
+               constant(lowering, (int64_t)attention->n_heads * attention->n_splits *
+                                      (attention->head_dim + 2) * 4));
+    add_field(lowering, to, SUNDOG_FIELD_STEP, offsetof(SundogCudaAttention, counters));
 }
 
 static void
@@ -569,8 +565,7 @@ lower_attention(Lowering *lowering, uint32_t index, const SundogOperation *rope,
     begin(lowering, &draft, index, rope != NULL ? 2 : 1, "attention", sizeof(SundogCudaAttention));
     SundogCudaAttention *attention = &draft.parameters.attention;
     set_attention(attention, rope, operation);
-    lowering->n_splits = choose_splits(lowering, attention->n_kv_heads);
-    attention->n_splits = (int32_t)lowering->n_splits;
+    attention->n_splits = (int32_t)choose_splits(lowering, attention->n_kv_heads);
     attention->rotates = rope != NULL;
     if (attention->head_dim != 64 && attention->head_dim != 128)
         fail(lowering, "attention over heads of %d has no CUDA kernel; known are 64 and 128",
@@ -600,7 +595,9 @@ lower_attention(Lowering *lowering, uint32_t index, const SundogOperation *rope,
         constant(lowering, attention->n_kv_heads * ((rows * per_group + 63) / 64));
     draft.launch.grid[2] = constant(lowering, attention->n_splits);
     draft.launch.n_threads = SUNDOG_CUDA_ATTENTION_THREADS;
-    draft.launch.n_shared_bytes = (uint32_t)(attention->head_dim * SUNDOG_PAGE_TOKENS * 4 * 2);
+    /* Two pages of keys and values, and 64 queries. */
+    draft.launch.n_shared_bytes = (uint32_t)(attention->head_dim * SUNDOG_PAGE_TOKENS * 4 * 2 +
+                                             (attention->head_dim + 8) * 64 * 2);
     /* Among products of half a multiprocessor each, as choose_ring() says. */
     if (lowering->kind->tile_tokens == 0)
         draft.launch.n_shared_bytes = SUNDOG_CUDA_HALF_SHARED_BYTES - SUNDOG_CUDA_STATIC_BYTES;
@@ -693,8 +690,6 @@ lower_variant(Lowering *lowering)
         return;
     sundog_launch_list_add_variant(lowering->list, lowering->kind->min_tokens,
                                    MIN(lowering->kind->max_tokens, most), lowering->kind->one_row);
-    lowering->parts = SUNDOG_BUFFER_NONE;
-    lowering->n_splits = 1;
     uint32_t index = 0;
     while (index < sundog_program_get_n_operations(lowering->program) && !lowering->failed)
         index += lower_next(lowering, index);

@@ -23,6 +23,8 @@
 
 #define POISON 0xff /* NaN in every type of float */
 #define PLACE_ALIGNMENT 256
+/* The step, the generation, and from word 16 on what attention counts its parts with. */
+#define STEP_BYTES (1 << 20)
 #define WORD sizeof(int32_t)
 /* How often a waiting host asks whether the device has failed. */
 #define CHECK_US 2000
@@ -132,9 +134,9 @@ allocate_rest(CudaReplay *replay, GError **error)
                      driver->memory_allocate(&replay->weights,
                                              sundog_core_get_info(replay->base.core)->weight_bytes),
                      "taking memory for the weights", error) &&
-           succeeded(replay, driver->memory_allocate(&replay->step, PLACE_ALIGNMENT),
+           succeeded(replay, driver->memory_allocate(&replay->step, STEP_BYTES),
                      "taking memory for counters", error) &&
-           succeeded(replay, driver->memory_set(replay->step, 0, PLACE_ALIGNMENT, replay->stream),
+           succeeded(replay, driver->memory_set(replay->step, 0, STEP_BYTES, replay->stream),
                      "clearing counters", error) &&
            succeeded(replay,
                      driver->memory_set(replay->pool, replay->poison ? POISON : 0,

@@ -21,7 +21,7 @@
 #define SUNDOG_CUDA_HALF_SHARED_BYTES 116224
 #define SUNDOG_CUDA_MAX_SHARED_BYTES 232448
 /* Shared memory that a kernel declares itself, at most. */
-#define SUNDOG_CUDA_STATIC_BYTES 512
+#define SUNDOG_CUDA_STATIC_BYTES 1024
 #define SUNDOG_CUDA_ATTENTION_THREADS 128
 #define SUNDOG_CUDA_SAMPLE_THREADS 1024
 #define SUNDOG_CUDA_ROW_THREADS 256
@@ -32,6 +32,15 @@ typedef enum {
     SUNDOG_CUDA_X_NORM = 1, /* f32 [T, K], to be normed as rms-norm.h says, then bf16 */
     SUNDOG_CUDA_X_PARTS = 2 /* attention's parts, to be merged, then bf16 */
 } SundogCudaSource;
+
+/* Tiles of the products for more tokens: X(tokens, warps by panels, by columns, by tokens, groups of 8
+ * tokens a warp, columns of a chunk, chunks on their way). A warp has two panels where it is gated (gate
+ * and up) or alone in its columns, else one. */
+#define SUNDOG_CUDA_WIDE_TILES(X) \
+    X(8, 2, 4, 1, 1, 256, 4)      \
+    X(32, 2, 4, 1, 4, 256, 4)     \
+    X(64, 2, 4, 1, 8, 256, 3)     \
+    X(128, 4, 1, 2, 8, 64, 4)
 
 /* linear, linear_qkv, linear_gated. For gated, w[0] is gate and w[1] up. */
 typedef struct {
@@ -46,10 +55,8 @@ typedef struct {
     int32_t n_rows[3]; /* 0 where there is no matrix */
     int32_t y_stride;
     int32_t y_is_bf16;
-    int32_t source;   /* a SundogCudaSource */
-    int32_t n_slots;  /* of a warp's ring */
-    int32_t n_splits; /* of attention, for its parts */
-    int32_t head_dim;
+    int32_t source;  /* a SundogCudaSource */
+    int32_t n_slots; /* of a warp's ring */
     float epsilon;
 } SundogCudaLinear;
 
@@ -100,8 +107,9 @@ typedef struct {
     const void *tiles;
     void *k_pages;
     void *v_pages;
-    void *o;     /* bf16 [T, H C], where n_splits is 1 */
-    void *parts; /* f32 [T, H, n_splits, C + 2]: sum of weights times values, greatest, sum */
+    void *o;        /* bf16 [T, H C] */
+    void *parts;    /* f32 [T, H, n_splits, C + 2]: sum of weights times values, greatest, sum */
+    void *counters; /* from u32 16 on [T, G], zero between launches: parts that are there */
     int32_t n_tokens;
     int32_t n_heads;
     int32_t n_kv_heads;

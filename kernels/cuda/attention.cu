@@ -83,7 +83,8 @@ struct Task {
     int group, per_group;
     int first_page, end_page;
     int n_pairs;
-    int last; /* the tile's last position */
+    int first_pair; /* of this block */
+    int last;       /* the tile's last position */
 };
 
 /* A warp's 16 pairs and their results so far. Rows g and g + 8 of the fragments. */
@@ -155,45 +156,44 @@ add_new_row(const SundogCudaAttention &p, const Task &task, const float2 *angles
     }
 }
 
-/* A pair's row and head; NULL past the last pair. */
+/* The queries of the block's pairs, rotated where that is asked for, scaled, bf16, zero past the last:
+ * [n, C], each row 16 bytes longer so that eight rows lie in different banks. */
 template <int C>
-INLINE const float *
-find_query(const SundogCudaAttention &p, const Task &task, int pair)
+INLINE void
+stage_queries(const SundogCudaAttention &p, const Task &task, const float2 *angles, int n,
+              uint16_t *queries)
 {
-    if (pair >= task.n_pairs)
-        return nullptr;
-    int row = task.first_row + pair / task.per_group;
-    int head = task.group * task.per_group + pair % task.per_group;
-    return (const float *)p.qkv + ((size_t)row * (p.n_heads + 2 * p.n_kv_heads) + head) * C;
-}
-
-INLINE uint32_t
-query_pair(const SundogCudaAttention &p, const float *query, const float2 *angles, int d)
-{
-    if (query == nullptr)
-        return 0;
-    float low = p.rotates ? rotated(p, query, angles, d) : __ldcg(query + d);
-    float high = p.rotates ? rotated(p, query, angles, d + 1) : __ldcg(query + d + 1);
-    return pack_bf16(low * p.scale, high * p.scale);
+    for (int i = threadIdx.x; i < n * C; i += THREADS) {
+        int pair = task.first_pair + i / C, d = i % C;
+        uint16_t value = 0;
+        if (pair < task.n_pairs) {
+            int row = task.first_row + pair / task.per_group;
+            int head = task.group * task.per_group + pair % task.per_group;
+            const float *query =
+                (const float *)p.qkv + ((size_t)row * (p.n_heads + 2 * p.n_kv_heads) + head) * C;
+            float q = p.rotates ? rotated(p, query, angles, d) : __ldcg(query + d);
+            value = to_bf16(q * p.scale);
+        }
+        queries[i / C * (C + 8) + d] = value;
+    }
 }
 
 template <int C>
 INLINE void
-init_state(const SundogCudaAttention &p, const Task &task, const float2 *angles, State<C> &state,
-           int first_pair)
+init_state(const Task &task, const uint16_t *queries, State<C> &state, int first)
 {
     int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-        int pair = first_pair + g + 8 * i;
-        const float *query = find_query<C>(p, task, pair);
-        state.limit[i] = query != nullptr ? task.position + pair / task.per_group : -1;
+        int pair = task.first_pair + first + g + 8 * i;
+        const uint16_t *query = queries + (first + g + 8 * i) * (C + 8);
+        state.limit[i] = pair < task.n_pairs ? task.position + pair / task.per_group : -1;
         state.greatest[i] = -INFINITY;
         state.sum[i] = 0;
 #pragma unroll
         for (int step = 0; step < C / 16; step++) {
-            state.q[step][i] = query_pair(p, query, angles, step * 16 + t * 2);
-            state.q[step][i + 2] = query_pair(p, query, angles, step * 16 + t * 2 + 8);
+            state.q[step][i] = *(const uint32_t *)(query + step * 16 + t * 2);
+            state.q[step][i + 2] = *(const uint32_t *)(query + step * 16 + t * 2 + 8);
         }
     }
 #pragma unroll
@@ -387,6 +387,42 @@ find_task(const SundogCudaAttention &p, Task &task)
     return true;
 }
 
+/* The last block of one row and group merges what all have left, in the order of the splits. */
+template <int C>
+INLINE void
+merge_splits(const SundogCudaAttention &p, const Task &task, int *room)
+{
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0)
+        *room =
+            (int)atomicInc((unsigned *)p.counters + 16 + task.first_row * p.n_kv_heads + task.group,
+                           p.n_splits - 1);
+    __syncthreads();
+    if (*room != p.n_splits - 1)
+        return;
+    __threadfence();
+    for (int i = threadIdx.x; i < task.n_pairs * (C / 2); i += THREADS) {
+        int head = task.group * task.per_group + i / (C / 2), d = i % (C / 2) * 2;
+        size_t at = (size_t)task.first_row * p.n_heads + head;
+        const float *parts = (const float *)p.parts + at * p.n_splits * (C + 2);
+        float greatest = -INFINITY, sum = 0;
+        float2 o = make_float2(0, 0);
+        for (int s = 0; s < p.n_splits; s++)
+            greatest = fmaxf(greatest, __ldcg(parts + s * (C + 2) + C));
+        for (int s = 0; s < p.n_splits; s++) {
+            float2 state = __ldcg((const float2 *)(parts + s * (C + 2) + C));
+            float2 one = __ldcg((const float2 *)(parts + s * (C + 2) + d));
+            float factor = __expf(state.x - greatest);
+            sum = fmaf(state.y, factor, sum);
+            o.x = fmaf(one.x, factor, o.x);
+            o.y = fmaf(one.y, factor, o.y);
+        }
+        float inverse = 1.0f / sum;
+        *(uint32_t *)((uint16_t *)p.o + at * C + d) = pack_bf16(o.x * inverse, o.y * inverse);
+    }
+}
+
 template <int C>
 INLINE void
 run_attention(const SundogCudaAttention &p)
@@ -394,6 +430,7 @@ run_attention(const SundogCudaAttention &p)
     extern __shared__ __align__(128) char shared[];
     constexpr int page_bytes = C * PAGE * 4;
     __shared__ float2 angles[C / 2];
+    __shared__ int room;
     Task task;
     State<C> state;
     start_dependents();
@@ -402,10 +439,11 @@ run_attention(const SundogCudaAttention &p)
         return;
     int warp = threadIdx.x / 32, block_of_pairs = blockIdx.y / p.n_kv_heads;
     bool shares = task.n_pairs <= 16;
-    int first_pair = shares ? 0 : (block_of_pairs * 4 + warp) * 16;
-    if (shares ? block_of_pairs > 0 : block_of_pairs * 64 >= task.n_pairs)
+    task.first_pair = block_of_pairs * 64;
+    if (task.first_pair >= task.n_pairs)
         return;
     uint32_t pages = shared_address(shared);
+    uint16_t *queries = (uint16_t *)(shared + 2 * page_bytes);
     if (task.first_page < task.end_page)
         load_page<C>(p, task, task.first_page, pages);
     commit_copies();
@@ -414,7 +452,9 @@ run_attention(const SundogCudaAttention &p)
             find_angle(p, task.position, i, &angles[i].x, &angles[i].y);
         __syncthreads();
     }
-    init_state<C>(p, task, angles, state, first_pair);
+    stage_queries<C>(p, task, angles, shares ? 16 : 64, queries);
+    __syncthreads();
+    init_state<C>(task, queries, state, shares ? 0 : warp * 16);
     for (int index = task.first_page; index < task.end_page; index++) {
         int turn = (index - task.first_page) % 2;
         uint32_t page = pages + turn * page_bytes;
@@ -433,11 +473,13 @@ run_attention(const SundogCudaAttention &p)
         __syncthreads();
     }
     if (!shares) {
-        store_own<C>(p, task, state, first_pair);
+        store_own<C>(p, task, state, task.first_pair + warp * 16);
         return;
     }
     merge_warps<C>(state, (float *)shared);
     store_merged<C>(p, task, (const float *)shared);
+    if (p.n_splits > 1)
+        merge_splits<C>(p, task, &room);
 }
 
 SUNDOG_ENTRY

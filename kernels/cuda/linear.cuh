@@ -1,12 +1,11 @@
 #pragma once
 
 /*
- * linear, linear_qkv and linear_gated of linear.h, bound by the reading of weights. A block takes whole
- * panels of 16 rows in turn; its 8 warps share a panel's columns, each streaming its part through a ring
- * of its own, and add their sums in the order of warps: one numeric class, whatever the grid.
- *
- * Few tokens keep x in shared memory, in the order of the B fragments; more take it from global memory
- * as they need it. Weights are on their way before the predecessor is waited for.
+ * linear, linear_qkv and linear_gated of linear.h for few tokens, bound by the reading of weights. A
+ * block takes whole panels of 16 rows in turn; its 8 warps share a panel's columns, each streaming its
+ * part through a ring of its own, and add their sums in the order of warps: one numeric class, whatever
+ * the grid. x lies in shared memory in the order of the B fragments. Weights are on their way before the
+ * predecessor is waited for.
  */
 
 #include "kernels/cuda/ring.cuh"
@@ -193,32 +192,6 @@ stage_bf16(const SundogCudaLinear &p, int token, char *x)
     }
 }
 
-/* Attention's parts of one token, merged. A part without positions has sum 0. */
-INLINE void
-stage_parts(const SundogCudaLinear &p, int token, char *x)
-{
-    int part = p.head_dim + 2, n_heads = p.n_columns / p.head_dim;
-    for (int k = threadIdx.x * 4; k < p.n_columns; k += 256 * 4) {
-        const float *from =
-            (const float *)p.x + ((size_t)token * n_heads + k / p.head_dim) * p.n_splits * part;
-        float greatest = -INFINITY, sum = 0;
-        float4 o = make_float4(0, 0, 0, 0);
-        for (int s = 0; s < p.n_splits; s++)
-            greatest = fmaxf(greatest, __ldcg(from + s * part + p.head_dim));
-        for (int s = 0; s < p.n_splits; s++) {
-            const float *one = from + s * part;
-            float factor = __expf(__ldcg(one + p.head_dim) - greatest);
-            float2 low = __ldcg((const float2 *)(one + k % p.head_dim));
-            float2 high = __ldcg((const float2 *)(one + k % p.head_dim + 2));
-            sum = fmaf(__ldcg(one + p.head_dim + 1), factor, sum);
-            o = make_float4(fmaf(low.x, factor, o.x), fmaf(low.y, factor, o.y),
-                            fmaf(high.x, factor, o.z), fmaf(high.y, factor, o.w));
-        }
-        float inverse = 1.0f / sum;
-        store_x(x, k, make_float4(o.x * inverse, o.y * inverse, o.z * inverse, o.w * inverse));
-    }
-}
-
 /* Sums of x over groups of 32 columns, for minima: [n_tokens, padded / 32]. */
 INLINE void
 stage_sums(const SundogCudaLinear &p, const char *x, float *sums)
@@ -282,55 +255,6 @@ multiply_block(float (&y)[4], const char *block, const char *x, const float *sum
     }
 }
 
-INLINE uint32_t
-load_pair(const uint16_t *x, int k, int n)
-{
-    if (k + 1 < n)
-        return n % 2 == 0 ? __ldcg((const uint32_t *)(x + k))
-                          : (uint32_t)__ldcg(x + k) | (uint32_t)__ldcg(x + k + 1) << 16;
-    return k < n ? __ldcg(x + k) : 0;
-}
-
-/* One block against NT times 8 tokens, x read from global memory. Sums for minima are a product with
- * ones, which leaves them where they are needed. */
-template <int LAYOUT, int NT>
-INLINE void
-multiply_block_direct(float (&y)[NT][4], const char *block, const uint16_t *(&x)[NT], int k, int n)
-{
-    Packed<LAYOUT> packed = load_packed<LAYOUT>(block);
-    constexpr bool is_scaled = Tile<LAYOUT>::is_scaled;
-    constexpr bool has_minima = LAYOUT == SUNDOG_LAYOUT_TILE16_Q4_1;
-    const uint32_t ones[4] = {0x3f803f80, 0x3f803f80, 0x3f803f80, 0x3f803f80};
-    int pair = threadIdx.x % 4 * 2;
-#pragma unroll
-    for (int group = 0; group < (is_scaled ? 2 : 1); group++) {
-        Scales scales = {};
-        if constexpr (is_scaled)
-            scales = load_scales<LAYOUT>(block, group);
-        uint32_t a[2][4];
-        unpack_step<LAYOUT>(a[0], packed, group * 2);
-        if constexpr (is_scaled)
-            unpack_step<LAYOUT>(a[1], packed, group * 2 + 1);
-#pragma unroll
-        for (int tile = 0; tile < NT; tile++) {
-            float acc[4] = {0, 0, 0, 0}, sum[4] = {0, 0, 0, 0};
-#pragma unroll
-            for (int step = 0; step < (is_scaled ? 2 : 1); step++) {
-                int at = k + group * 32 + step * 16 + pair;
-                uint32_t b0 = load_pair(x[tile], at, n), b1 = load_pair(x[tile], at + 8, n);
-                if constexpr (is_scaled)
-                    multiply_add(acc, a[step], b0, b1);
-                else
-                    multiply_add(y[tile], a[step], b0, b1);
-                if constexpr (has_minima)
-                    multiply_add(sum, ones, b0, b1);
-            }
-            if constexpr (is_scaled)
-                add_scaled(y[tile], acc, scales, sum[0], sum[1]);
-        }
-    }
-}
-
 /* The sums of all warps for one element of a unit. */
 INLINE float
 add_warps(const float *parts, int stride)
@@ -352,11 +276,10 @@ store_element(const SundogCudaLinear &p, int token, int column, float value)
         ((float *)p.y)[at] = value;
 }
 
-/* One unit's results: parts [WARPS][GATED ? 2 : 1][n_columns of tokens][16 rows]. */
+/* One unit's results: parts [WARPS][GATED ? 2 : 1][n_tokens][16 rows]. */
 template <bool GATED>
 INLINE void
-store_unit(const SundogCudaLinear &p, const float *parts, int unit, int first_token, int n_here,
-           int n_kept)
+store_unit(const SundogCudaLinear &p, const float *parts, int unit)
 {
     int which = 0, index = unit, column = 0;
     for (; !GATED && which < 2 && index >= (p.n_rows[which] + PANEL_ROWS - 1) / PANEL_ROWS;
@@ -364,14 +287,14 @@ store_unit(const SundogCudaLinear &p, const float *parts, int unit, int first_to
         index -= (p.n_rows[which] + PANEL_ROWS - 1) / PANEL_ROWS;
         column += p.n_rows[which];
     }
-    int stride = n_kept * PANEL_ROWS * (GATED ? 2 : 1);
-    for (int i = threadIdx.x; i < n_here * PANEL_ROWS; i += 256) {
-        int row = index * PANEL_ROWS + i % PANEL_ROWS, token = first_token + i / PANEL_ROWS;
+    int stride = p.n_tokens * PANEL_ROWS * (GATED ? 2 : 1);
+    for (int i = threadIdx.x; i < p.n_tokens * PANEL_ROWS; i += 256) {
+        int row = index * PANEL_ROWS + i % PANEL_ROWS, token = i / PANEL_ROWS;
         if (row >= p.n_rows[which])
             continue;
         float value = add_warps(parts + i, stride);
         if constexpr (GATED) {
-            float up = add_warps(parts + n_kept * PANEL_ROWS + i, stride);
+            float up = add_warps(parts + p.n_tokens * PANEL_ROWS + i, stride);
             value = value / (1.0f + __expf(-value)) * up;
         }
         if (p.bias[which] != nullptr)
@@ -382,14 +305,14 @@ store_unit(const SundogCudaLinear &p, const float *parts, int unit, int first_to
     }
 }
 
-/* Keeps a warp's fragment: tokens below n_kept. */
+/* Keeps a warp's fragment: the tokens that are there. */
 INLINE void
-keep_fragment(float *part, const float (&y)[4], int tile, int n_kept)
+keep_fragment(float *part, const float (&y)[4], int n_tokens)
 {
-    int lane = threadIdx.x % 32, row = lane / 4, token = tile * 8 + lane % 4 * 2;
+    int lane = threadIdx.x % 32, row = lane / 4, token = lane % 4 * 2;
 #pragma unroll
     for (int i = 0; i < 4; i++)
-        if (token + i % 2 < n_kept)
+        if (token + i % 2 < n_tokens)
             part[(token + i % 2) * PANEL_ROWS + row + i / 2 * 8] = y[i];
 }
 
@@ -397,14 +320,14 @@ keep_fragment(float *part, const float (&y)[4], int tile, int n_kept)
 struct Room {
     uint64_t *barriers;
     float *sums;  /* [32] */
-    float *parts; /* 2 x [WARPS][matrices][n_kept][16] */
+    float *parts; /* 2 x [WARPS][matrices][n_tokens][16] */
     char *x;
     float *x_sums;
     char *slots;
 };
 
 INLINE Room
-find_room(const SundogCudaLinear &p, char *shared, int n_matrices, int n_kept, bool holds_x)
+find_room(const SundogCudaLinear &p, char *shared, int n_matrices)
 {
     Room room;
     room.slots = shared;
@@ -414,25 +337,22 @@ find_room(const SundogCudaLinear &p, char *shared, int n_matrices, int n_kept, b
     room.sums = (float *)at;
     at += 128;
     room.parts = (float *)at;
-    at += 2 * WARPS * n_matrices * n_kept * PANEL_ROWS * 4;
+    at += 2 * WARPS * n_matrices * p.n_tokens * PANEL_ROWS * 4;
     room.x = at;
-    if (holds_x)
-        at += p.n_tokens * x_stride(p);
+    at += p.n_tokens * x_stride(p);
     room.x_sums = (float *)at;
     return room;
 }
 
-template <int LAYOUT, bool GATED, int NT, bool DIRECT>
+template <int LAYOUT, bool GATED>
 INLINE void
 run_linear(const SundogCudaLinear &p)
 {
     using T = Tile<LAYOUT>;
+    constexpr int n_matrices = GATED ? 2 : 1;
     extern __shared__ __align__(128) char shared[];
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    int first_token = DIRECT ? blockIdx.y * NT * 8 : 0;
-    int n_here = DIRECT ? min(NT * 8, p.n_tokens - first_token) : p.n_tokens;
-    int n_kept = DIRECT ? NT * 8 : p.n_tokens;
-    Room room = find_room(p, shared, GATED ? 2 : 1, n_kept, !DIRECT);
+    Room room = find_room(p, shared, n_matrices);
     Ring ring;
     Cursor<LAYOUT, GATED> fill, read;
     Piece piece;
@@ -446,43 +366,33 @@ run_linear(const SundogCudaLinear &p)
         ring_fill(ring, piece.from, more ? piece.n_bytes : 0);
     }
     float4 norm[HELD];
-    if constexpr (!DIRECT) {
-        if (p.source == SUNDOG_CUDA_X_NORM)
-            for (int i = 0; i < HELD; i++)
-                norm[i] = load_or_zero((const float *)p.norm_weight, (threadIdx.x + i * 256) * 4,
-                                       p.n_columns);
-    }
+    if (p.source == SUNDOG_CUDA_X_NORM)
+        for (int i = 0; i < HELD; i++)
+            norm[i] = load_or_zero((const float *)p.norm_weight, (threadIdx.x + i * 256) * 4,
+                                   p.n_columns);
     wait_for_predecessor();
-    if constexpr (!DIRECT) {
-        for (int token = 0; token < p.n_tokens; token++) {
-            char *x = room.x + token * x_stride(p);
-            if (p.source == SUNDOG_CUDA_X_NORM)
-                stage_normed(p, norm, token, x, room.sums);
-            else if (p.source == SUNDOG_CUDA_X_PARTS)
-                stage_parts(p, token, x);
-            else
-                stage_bf16(p, token, x);
-        }
-        __syncthreads();
-        if constexpr (LAYOUT == SUNDOG_LAYOUT_TILE16_Q4_1) {
-            stage_sums(p, room.x, room.x_sums);
-            __syncthreads();
-        }
+    for (int token = 0; token < p.n_tokens; token++) {
+        char *x = room.x + token * x_stride(p);
+        if (p.source == SUNDOG_CUDA_X_NORM)
+            stage_normed(p, norm, token, x, room.sums);
+        else
+            stage_bf16(p, token, x);
     }
-    /* What this lane multiplies with: one token in shared memory, or NT in global. */
+    __syncthreads();
+    if constexpr (LAYOUT == SUNDOG_LAYOUT_TILE16_Q4_1) {
+        stage_sums(p, room.x, room.x_sums);
+        __syncthreads();
+    }
+    /* What this lane multiplies with, and the sums of the two columns that its results lie in. */
     int n_groups = padded_columns(p) / 32;
     const char *own = room.x + min(lane / 4, p.n_tokens - 1) * x_stride(p) + lane % 4 * 16;
     const float *sums0 = room.x_sums + min(lane % 4 * 2, p.n_tokens - 1) * n_groups;
     const float *sums1 = room.x_sums + min(lane % 4 * 2 + 1, p.n_tokens - 1) * n_groups;
-    const uint16_t *tokens[NT];
-    for (int tile = 0; tile < NT; tile++)
-        tokens[tile] = (const uint16_t *)p.x +
-                       (size_t)min(first_token + tile * 8 + lane / 4, p.n_tokens - 1) * p.n_columns;
     for (int unit = blockIdx.x, turn = 0; unit < read.n_units; unit += gridDim.x, turn ^= 1) {
-        float *parts = room.parts + turn * WARPS * (GATED ? 2 : 1) * n_kept * PANEL_ROWS;
+        float *parts = room.parts + turn * WARPS * n_matrices * p.n_tokens * PANEL_ROWS;
 #pragma unroll 1
-        for (int matrix = 0; matrix < (GATED ? 2 : 1); matrix++) {
-            float y[NT][4] = {};
+        for (int matrix = 0; matrix < n_matrices; matrix++) {
+            float y[4] = {};
             bool more = read.begin < read.end;
             while (more) {
                 read.next(piece);
@@ -490,23 +400,18 @@ run_linear(const SundogCudaLinear &p)
 #pragma unroll 2
                 for (int b = 0; b < piece.n_blocks; b++) {
                     int k = (piece.first_block + b) * T::columns;
-                    if constexpr (DIRECT)
-                        multiply_block_direct<LAYOUT, NT>(y, slot + b * T::bytes, tokens, k,
-                                                          p.n_columns);
-                    else
-                        multiply_block<LAYOUT>(y[0], slot + b * T::bytes, own + k / 32 * 64,
-                                               sums0 + k / 32, sums1 + k / 32, k / 16);
+                    multiply_block<LAYOUT>(y, slot + b * T::bytes, own + k / 32 * 64,
+                                           sums0 + k / 32, sums1 + k / 32, k / 16);
                 }
                 more = !piece.ends_matrix;
                 ring_next(ring);
                 bool again = fill.next(piece);
                 ring_fill(ring, piece.from, again ? piece.n_bytes : 0);
             }
-            for (int tile = 0; tile < NT; tile++)
-                keep_fragment(parts + (warp * (GATED ? 2 : 1) + matrix) * n_kept * PANEL_ROWS,
-                              y[tile], tile, n_kept);
+            keep_fragment(parts + (warp * n_matrices + matrix) * p.n_tokens * PANEL_ROWS, y,
+                          p.n_tokens);
         }
         __syncthreads();
-        store_unit<GATED>(p, parts, unit, first_token, n_here, n_kept);
+        store_unit<GATED>(p, parts, unit);
     }
 }

@@ -3,30 +3,41 @@
 #include "kernels/contract/attention.h"
 #include "kernels/cuda/device.cuh"
 
+/* Of a block, read in one go: what a decoding step holds, so that the link is crossed once. */
+#define HEAD_WORDS 2048
+
 /* The first node of every graph: one block reads the mapped block over the link and spreads it over
  * the input buffers, whose graph-sized rest it fills with padding. */
 SUNDOG_ENTRY
 __launch_bounds__(1024, 1) sundog_ingest(const __grid_constant__ SundogCudaIngest p)
 {
+    __shared__ int32_t head[HEAD_WORDS];
+    constexpr uint32_t at = sizeof(SundogCudaBlock) / 4;
     uint32_t *step = (uint32_t *)p.step;
     start_dependents();
     wait_for_predecessor();
     uint32_t n_taken = *step;
-    const SundogCudaBlock *block = (const SundogCudaBlock *)p.blocks[n_taken % 2];
-    const int32_t *data = (const int32_t *)(block + 1);
-    uint32_t n_sections = *(const volatile uint32_t *)&block->n_sections;
-    for (uint32_t i = 0; i < n_sections; i++) {
-        const SundogCudaSection s = block->sections[i];
+    const volatile int32_t *from = (const volatile int32_t *)p.blocks[n_taken % 2];
+    for (int i = threadIdx.x; i < HEAD_WORDS; i += blockDim.x)
+        head[i] = from[i];
+    __syncthreads();
+    const SundogCudaBlock *block = (const SundogCudaBlock *)head;
+    for (uint32_t i = 0; i < block->n_sections; i++) {
+        const SundogCudaSection &s = block->sections[i];
         int32_t *to = (int32_t *)s.to;
         uint32_t n_words = s.n_rows * s.row_words, n_all = s.n_padded * s.row_words;
-        for (uint32_t w = threadIdx.x; w < n_all; w += blockDim.x)
-            to[w / s.row_words * s.stride + w % s.row_words] =
-                w < n_words ? *(const volatile int32_t *)(data + s.from + w) : s.padding;
+        for (uint32_t w = threadIdx.x; w < n_all; w += blockDim.x) {
+            uint32_t word = at + s.from + w;
+            int32_t value = s.padding;
+            if (w < n_words)
+                value = word < HEAD_WORDS ? head[word] : from[word];
+            to[w / s.row_words * s.stride + w % s.row_words] = value;
+        }
     }
     __syncthreads();
     if (threadIdx.x == 0) {
         step[0] = n_taken + 1;
-        step[1] = *(const volatile uint32_t *)&block->generation;
+        step[1] = block->generation;
         __threadfence_system();
         *(volatile uint32_t *)p.taken = n_taken + 1;
     }

@@ -99,7 +99,7 @@ unpack_step(uint32_t (&a)[4], const Packed<LAYOUT> &packed, int step)
         const uint4 &w = packed.words[0];
         unpack_nibbles(a, step == 0 ? w.x : step == 1 ? w.y : step == 2 ? w.z : w.w);
     } else {
-        const uint4 &w = packed.words[step / 2];
+        const uint4 w = step < 2 ? packed.words[0] : packed.words[1];
         unpack_bytes(a[0], a[1], step % 2 == 0 ? w.x : w.z);
         unpack_bytes(a[2], a[3], step % 2 == 0 ? w.y : w.w);
     }
