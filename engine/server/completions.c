@@ -73,21 +73,5 @@ encode(JsonObject *object, const SundogCoreText *core, SundogApiError **error)
 void
 sundog_completions(SundogExchange *exchange)
 {
-    JsonObject *object = sundog_exchange_get_object(exchange);
-    SundogApiError *error = NULL;
-    const char *model = NULL;
-    if (!object)
-        return;
-    g_autoptr(SundogCoreText) core = NULL;
-    SundogOpenaiRequest request = {0};
-    GArray *prompt = NULL;
-    if (sundog_field_get_text(object, "model", &model, &error) &&
-        (core = sundog_server_dup_core(sundog_exchange_get_server(exchange), model, &error)) &&
-        sundog_openai_request_read(&request, object, core, &error))
-        prompt = encode(object, core, &error);
-    if (error)
-        sundog_exchange_fail(exchange, error);
-    else
-        sundog_openai_answer_begin(exchange, SUNDOG_OPENAI_COMPLETION, &request, core, prompt);
-    sundog_openai_request_clear(&request);
+    sundog_openai_answer(exchange, SUNDOG_OPENAI_COMPLETION, encode);
 }

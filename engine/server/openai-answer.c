@@ -263,9 +263,10 @@ check_length(SundogExchange *exchange, SundogOpenaiKind kind, const SundogCoreTe
                                 n_context, NULL);
 }
 
-void
-sundog_openai_answer_begin(SundogExchange *exchange, SundogOpenaiKind kind,
-                           const SundogOpenaiRequest *request, SundogCoreText *core, GArray *prompt)
+/* Takes the prompt. */
+static void
+begin(SundogExchange *exchange, SundogOpenaiKind kind, const SundogOpenaiRequest *request,
+      SundogCoreText *core, GArray *prompt)
 {
     SundogServer *server = sundog_exchange_get_server(exchange);
     SundogApiError *error = check_length(exchange, kind, core, prompt);
@@ -287,4 +288,26 @@ sundog_openai_answer_begin(SundogExchange *exchange, SundogOpenaiKind kind,
         sundog_exchange_begin_events(exchange);
     sundog_exchange_set_gone(exchange, on_gone, answer);
     sundog_supervisor_submit(server->supervisor, generation);
+}
+
+void
+sundog_openai_answer(SundogExchange *exchange, SundogOpenaiKind kind, SundogOpenaiEncode encode)
+{
+    JsonObject *object = sundog_exchange_get_object(exchange);
+    SundogApiError *error = NULL;
+    const char *model = NULL;
+    if (!object)
+        return;
+    g_autoptr(SundogCoreText) core = NULL;
+    SundogOpenaiRequest request = {0};
+    GArray *prompt = NULL;
+    if (sundog_field_get_text(object, "model", &model, &error) &&
+        (core = sundog_server_dup_core(sundog_exchange_get_server(exchange), model, &error)) &&
+        sundog_openai_request_read(&request, object, core, &error))
+        prompt = encode(object, core, &error);
+    if (error)
+        sundog_exchange_fail(exchange, error);
+    else
+        begin(exchange, kind, &request, core, prompt);
+    sundog_openai_request_clear(&request);
 }

@@ -15,7 +15,10 @@ typedef enum {
     SUNDOG_OPENAI_COMPLETION,
 } SundogOpenaiKind;
 
-/* Takes the prompt (GArray of uint32_t). Replies in any case. */
-void sundog_openai_answer_begin(SundogExchange *exchange, SundogOpenaiKind kind,
-                                const SundogOpenaiRequest *request, SundogCoreText *core,
-                                GArray *prompt);
+/* The prompt's tokens of a request's body (GArray of uint32_t), or NULL and the reason. */
+typedef GArray *(*SundogOpenaiEncode)(JsonObject *object, const SundogCoreText *core,
+                                      SundogApiError **error);
+
+/* Reads the request, encodes its prompt and begins the answer. Replies in any case. */
+void sundog_openai_answer(SundogExchange *exchange, SundogOpenaiKind kind,
+                          SundogOpenaiEncode encode);
