@@ -44,12 +44,13 @@ static const Kind kinds[] = {
     {2, FEW_TOKENS, false, "few", 0},
     {FEW_TOKENS + 1, 8, true, "8", 8},
     {FEW_TOKENS + 1, 8, false, "8", 8},
-    {9, 32, true, "32", 32},
+    {9, 16, true, "32", 32},
+    {17, 32, true, "32", 32},
     {9, 32, false, "32", 32},
-    {33, 64, true, "64", 64},
-    {33, 64, false, "64", 64},
-    {65, NO_TOKENS_LIMIT, true, "128", 128},
-    {65, NO_TOKENS_LIMIT, false, "128", 128},
+    {33, 256, true, "64", 64},
+    {33, 256, false, "64", 64},
+    {257, NO_TOKENS_LIMIT, true, "128", 128},
+    {257, NO_TOKENS_LIMIT, false, "128", 128},
 };
 
 typedef struct {
@@ -533,7 +534,10 @@ choose_splits(const Lowering *lowering, int64_t n_kv_heads)
 {
     if (!lowering->kind->one_row)
         return 1;
-    return CLAMP(ATTENTION_BLOCKS / (lowering->kind->max_tokens * n_kv_heads), 1, MAX_SPLITS);
+    /* Few rows come among products of which two share a multiprocessor with each other, so attention has
+     * one place on each; more rows have the multiprocessors to themselves. */
+    int64_t n_blocks = lowering->kind->tile_tokens == 0 ? ATTENTION_BLOCKS / 2 : ATTENTION_BLOCKS;
+    return CLAMP(n_blocks / (lowering->kind->max_tokens * n_kv_heads), 1, MAX_SPLITS);
 }
 
 /* The result, and where several blocks share a row, room for what each leaves for the last. */
@@ -595,9 +599,8 @@ lower_attention(Lowering *lowering, uint32_t index, const SundogOperation *rope,
         constant(lowering, attention->n_kv_heads * ((rows * per_group + 63) / 64));
     draft.launch.grid[2] = constant(lowering, attention->n_splits);
     draft.launch.n_threads = SUNDOG_CUDA_ATTENTION_THREADS;
-    /* Two pages of keys and values, and 64 queries. */
-    draft.launch.n_shared_bytes = (uint32_t)(attention->head_dim * SUNDOG_PAGE_TOKENS * 4 * 2 +
-                                             (attention->head_dim + 8) * 64 * 2);
+    draft.launch.n_shared_bytes =
+        (uint32_t)(attention->head_dim * SUNDOG_PAGE_TOKENS * 4 * SUNDOG_CUDA_ATTENTION_PAGES);
     /* Among products of half a multiprocessor each, as choose_ring() says. */
     if (lowering->kind->tile_tokens == 0)
         draft.launch.n_shared_bytes = SUNDOG_CUDA_HALF_SHARED_BYTES - SUNDOG_CUDA_STATIC_BYTES;

@@ -7,8 +7,8 @@
 
 #include "engine/core/launch-list.h"
 
-/* Blocks that attention of few rows is cut into, so that each multiprocessor has about one. */
-#define SUNDOG_LOWER_ATTENTION_BLOCKS 128
+/* Blocks that attention of some rows is cut into, so that each multiprocessor has about two. */
+#define SUNDOG_LOWER_ATTENTION_BLOCKS 256
 
 /* The modules that launch lists and the replayer itself take, by name. Ends with NULL. */
 extern const char *const sundog_lower_modules[];

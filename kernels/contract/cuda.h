@@ -23,6 +23,8 @@
 /* Shared memory that a kernel declares itself, at most. */
 #define SUNDOG_CUDA_STATIC_BYTES 1024
 #define SUNDOG_CUDA_ATTENTION_THREADS 128
+/* Pages of keys and values in the ring of a block of attention. */
+#define SUNDOG_CUDA_ATTENTION_PAGES 3
 #define SUNDOG_CUDA_SAMPLE_THREADS 1024
 #define SUNDOG_CUDA_ROW_THREADS 256
 

@@ -1,6 +1,6 @@
 /*
  * rope_cache and attention: rope-cache.h and attention.h, class "chunks of 16". A block of four warps
- * takes one tile of rows, one group of heads and a share of the pages; pages come through two buffers.
+ * takes one tile of rows, one group of heads and a share of the pages; pages come through a ring.
  * Up to 16 pairs of a row and a head fit one fragment: then the warps share each page's positions and
  * merge at the end; with more, each warp has 16 pairs of its own.
  */
@@ -12,6 +12,7 @@
 #define PAGE SUNDOG_PAGE_TOKENS
 #define THREADS SUNDOG_CUDA_ATTENTION_THREADS
 #define CHUNK 16
+#define STAGES SUNDOG_CUDA_ATTENTION_PAGES
 
 /* Sine and cosine of pair i at a position, times the magnitude. */
 INLINE void
@@ -113,10 +114,9 @@ value_address(uint32_t page, int position, int piece)
 
 template <int C>
 INLINE void
-load_page(const SundogCudaAttention &p, const Task &task, int index, uint32_t to)
+load_page(const SundogCudaAttention &p, const Task &task, int index, int page, uint32_t to)
 {
     constexpr int key_pieces = PAGE / 8, value_pieces = C / 8;
-    int page = find_page(p, task.sequence, index);
     size_t base = ((size_t)page * p.n_kv_heads + task.group) * C * PAGE;
     const uint16_t *keys = (const uint16_t *)p.k_pages + base;
     const uint16_t *values = (const uint16_t *)p.v_pages + base;
@@ -423,6 +423,21 @@ merge_splits(const SundogCudaAttention &p, const Task &task, int *room)
     }
 }
 
+/* Begins to load the next page of the block's share, and asks for the number of the one after it, so
+ * that no load waits for a number. Commits a group in any case. */
+template <int C>
+INLINE void
+load_next(const SundogCudaAttention &p, const Task &task, int &index, int &page, uint32_t pages)
+{
+    constexpr int page_bytes = C * PAGE * 4;
+    if (index < task.end_page) {
+        load_page<C>(p, task, index, page, pages + (index - task.first_page) % STAGES * page_bytes);
+        if (++index < task.end_page)
+            page = find_page(p, task.sequence, index);
+    }
+    commit_copies();
+}
+
 template <int C>
 INLINE void
 run_attention(const SundogCudaAttention &p)
@@ -443,10 +458,13 @@ run_attention(const SundogCudaAttention &p)
     if (task.first_pair >= task.n_pairs)
         return;
     uint32_t pages = shared_address(shared);
-    uint16_t *queries = (uint16_t *)(shared + 2 * page_bytes);
-    if (task.first_page < task.end_page)
-        load_page<C>(p, task, task.first_page, pages);
-    commit_copies();
+    /* Where the last page of the ring goes only after they have been taken to registers. */
+    uint16_t *queries = (uint16_t *)(shared + (STAGES - 1) * page_bytes);
+    int next = task.first_page, page_number = 0;
+    if (next < task.end_page)
+        page_number = find_page(p, task.sequence, next);
+    for (int i = 0; i < STAGES - 1; i++)
+        load_next<C>(p, task, next, page_number, pages);
     if (p.rotates) {
         for (int i = threadIdx.x; i < p.rope_dims / 2; i += THREADS)
             find_angle(p, task.position, i, &angles[i].x, &angles[i].y);
@@ -456,13 +474,12 @@ run_attention(const SundogCudaAttention &p)
     __syncthreads();
     init_state<C>(task, queries, state, shares ? 0 : warp * 16);
     for (int index = task.first_page; index < task.end_page; index++) {
-        int turn = (index - task.first_page) % 2;
+        int turn = (index - task.first_page) % STAGES;
         uint32_t page = pages + turn * page_bytes;
-        if (index + 1 < task.end_page)
-            load_page<C>(p, task, index + 1, pages + (turn ^ 1) * page_bytes);
-        commit_copies();
-        wait_for_copies<1>();
+        wait_for_copies<STAGES - 2>();
+        /* Also: all have read the page whose place is filled next. */
         __syncthreads();
+        load_next<C>(p, task, next, page_number, pages);
         if (p.rotates && index == task.position / PAGE) {
             add_new_row<C>(p, task, angles, shared + turn * page_bytes, page);
             __syncthreads();
@@ -470,8 +487,8 @@ run_attention(const SundogCudaAttention &p)
         int first = shares ? warp * CHUNK : 0, end = shares ? first + CHUNK : PAGE;
         for (; first < end && index * PAGE + first <= task.last; first += CHUNK)
             attend_chunk<C>(state, page, index * PAGE, first);
-        __syncthreads();
     }
+    wait_for_copies<0>();
     if (!shares) {
         store_own<C>(p, task, state, task.first_pair + warp * 16);
         return;
