@@ -40,6 +40,7 @@ typedef enum {
  * and up) or alone in its columns, else one. */
 #define SUNDOG_CUDA_WIDE_TILES(X) \
     X(8, 2, 4, 1, 1, 256, 4)      \
+    X(16, 2, 4, 1, 2, 256, 4)     \
     X(32, 2, 4, 1, 4, 256, 4)     \
     X(64, 2, 4, 1, 8, 256, 3)     \
     X(128, 4, 1, 2, 8, 64, 4)

@@ -54,14 +54,6 @@ from_bf16(uint16_t value)
     return __uint_as_float((uint32_t)value << 16);
 }
 
-INLINE uint32_t
-fma_bf16x2(uint32_t a, uint32_t b, uint32_t c)
-{
-    uint32_t d;
-    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
-    return d;
-}
-
 INLINE float2
 half2_to_float2(uint32_t halves)
 {

@@ -174,21 +174,34 @@ stage_normed(const SundogCudaLinear &p, const float4 (&weight)[HELD], int token,
                          load_or_zero(weights, k, p.n_columns)));
 }
 
+/* Columns are a multiple of 8, as prepare sees to. */
+INLINE uint4
+load_bf16_or_zero(const uint16_t *from, int k, int n)
+{
+    return k < n ? __ldcg((const uint4 *)(from + k)) : make_uint4(0, 0, 0, 0);
+}
+
+/* One token of bf16 into shared memory; all loads of a round are on their way before the first is
+ * stored. */
 INLINE void
 stage_bf16(const SundogCudaLinear &p, int token, char *x)
 {
     const uint16_t *from = (const uint16_t *)p.x + (size_t)token * p.n_columns;
-    for (int k = threadIdx.x * 8; k < padded_columns(p); k += 256 * 8) {
-        uint4 v = make_uint4(0, 0, 0, 0);
-        if (k + 7 < p.n_columns && p.n_columns % 8 == 0)
-            v = __ldcg((const uint4 *)(from + k));
-        else
-            for (int i = 0; i < 8 && k + i < p.n_columns; i++)
-                ((uint16_t *)&v)[i] = __ldcg(from + k + i);
-        *(uint32_t *)(x + x_offset(k)) = v.x;
-        *(uint32_t *)(x + x_offset(k + 2)) = v.y;
-        *(uint32_t *)(x + x_offset(k + 4)) = v.z;
-        *(uint32_t *)(x + x_offset(k + 6)) = v.w;
+    for (int first = threadIdx.x * 8; first < padded_columns(p); first += HELD * 256 * 8) {
+        uint4 held[HELD];
+#pragma unroll
+        for (int i = 0; i < HELD; i++)
+            held[i] = load_bf16_or_zero(from, first + i * 256 * 8, p.n_columns);
+#pragma unroll
+        for (int i = 0; i < HELD; i++) {
+            int k = first + i * 256 * 8;
+            if (k >= padded_columns(p))
+                break;
+            *(uint32_t *)(x + x_offset(k)) = held[i].x;
+            *(uint32_t *)(x + x_offset(k + 2)) = held[i].y;
+            *(uint32_t *)(x + x_offset(k + 4)) = held[i].z;
+            *(uint32_t *)(x + x_offset(k + 6)) = held[i].w;
+        }
     }
 }
 

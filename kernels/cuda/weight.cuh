@@ -19,7 +19,7 @@ template <> struct Tile<SUNDOG_LAYOUT_TILE16_Q4_1> {
     static constexpr bool is_scaled = true;
 };
 
-/* Scale and minimum of rows g and g + 8 for one group of 32 columns. */
+/* Scale and minimum of rows g and g + 8 for one group of 32 columns, as unpack_step() needs them. */
 struct Scales {
     float d[2];
     float m[2];
@@ -37,7 +37,8 @@ load_scales(const char *block, int group)
         if constexpr (LAYOUT == SUNDOG_LAYOUT_TILE16_Q4_1) {
             float2 pair = half2_to_float2(*(const uint32_t *)(block + 512 + at * 4));
             scales.d[i] = pair.x;
-            scales.m[i] = pair.y;
+            /* The values stay 128 too large, as unpack_nibbles() says. */
+            scales.m[i] = fmaf(-128.0f, pair.x, pair.y);
         } else {
             scales.d[i] = __half2float(*(const __half *)(block + 1024 + at * 2));
         }
@@ -61,16 +62,14 @@ load_packed(const char *block)
     return packed;
 }
 
-/* Four bits a value: 128 + q is a bf16 whose low bits are q; taking 128 away is exact. */
+/* Four bits a value: 128 + q is a bf16 whose low bits are q. What is too much, 128 times the sum of x,
+ * goes into the minimum's part of the result. */
 INLINE void
 unpack_nibbles(uint32_t (&a)[4], uint32_t word)
 {
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        uint32_t biased;
-        asm("lop3.b32 %0, %1, 0x000F000F, 0x43004300, 0xEA;" : "=r"(biased) : "r"(word >> 4 * i));
-        a[i] = fma_bf16x2(biased, 0x3f803f80, 0xc300c300);
-    }
+    for (int i = 0; i < 4; i++)
+        asm("lop3.b32 %0, %1, 0x000F000F, 0x43004300, 0xEA;" : "=r"(a[i]) : "r"(word >> 4 * i));
 }
 
 /* Two registers, each two signed bytes to two bf16, through floats of which the bytes are low bits. */
