@@ -15,7 +15,8 @@
 struct SundogListener {
     SoupServer *soup;
     GSocket *socket;
-    GSource *source; /* NULL while paused */
+    GMainContext *idle; /* where libsoup waits for connections and never gets one */
+    GSource *source;    /* NULL while paused */
     guint pause_timer;
     unsigned port;
     unsigned *n_connections; /* outlives the listener, with the last connection */
@@ -135,6 +136,18 @@ bind_socket(const char *address, unsigned port, GError **error)
     return g_steal_pointer(&socket);
 }
 
+/* libsoup keeps a connection for another request only while it listens somewhere itself. So it gets the
+ * socket, on a context that never runs: connections are accepted, and counted, here. */
+static bool
+keep_connections(SundogListener *listener, GError **error)
+{
+    listener->idle = g_main_context_new();
+    g_main_context_push_thread_default(listener->idle);
+    bool listens = soup_server_listen_socket(listener->soup, listener->socket, 0, error);
+    g_main_context_pop_thread_default(listener->idle);
+    return listens;
+}
+
 static unsigned
 get_socket_port(GSocket *socket)
 {
@@ -177,6 +190,10 @@ sundog_listener_new(SoupServer *soup, const char *address, unsigned port, GError
     listener->socket = socket;
     listener->port = get_socket_port(socket);
     listener->n_connections = g_rc_box_new0(unsigned);
+    if (!keep_connections(listener, error)) {
+        sundog_listener_free(listener);
+        return NULL;
+    }
     watch(listener);
     return listener;
 }
@@ -196,6 +213,7 @@ sundog_listener_free(SundogListener *listener)
     g_socket_close(listener->socket, NULL);
     g_object_unref(listener->socket);
     g_rc_box_release(listener->n_connections);
+    g_main_context_unref(listener->idle);
     g_free(listener);
 }
 

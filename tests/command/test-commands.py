@@ -123,7 +123,7 @@ class Doctor(unittest.TestCase):
             self.assertIn(what, findings)
             self.assertIn(findings[what]['verdict'], ['good', 'note', 'bad'])
         self.assertEqual(result.returncode, 0, result.stdout)
-        self.assertIn('1 models, 1 cores', sundog('doctor').stdout)
+        self.assertIn('models: 1, cores: 1', sundog('doctor').stdout)
 
 
 class Inspect(unittest.TestCase):

@@ -246,6 +246,44 @@ test_odd_requests(Fixture *fixture, gconstpointer data)
     g_assert_true(g_str_has_suffix(stream->body, "data: [DONE]\n\n"));
 }
 
+/* Everything that comes until the server closes; owned by the caller. */
+static char *
+read_to_end(GSocketConnection *connection)
+{
+    GString *text = g_string_new(NULL);
+    char buffer[4096];
+    GInputStream *input = g_io_stream_get_input_stream(G_IO_STREAM(connection));
+    gssize n;
+    while ((n = g_input_stream_read(input, buffer, sizeof buffer, NULL, NULL)) > 0)
+        g_string_append_len(text, buffer, n);
+    return g_string_free(text, FALSE);
+}
+
+/* One connection carries any number of requests, whatever became of those before. */
+static void
+test_kept_connection(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(GString) requests = g_string_new(NULL);
+    const char *const bodies[] = {"{\"content\":\"Hello\"}", "{\"content\":", "{\"content\":1}"};
+    for (size_t i = 0; i < 9; i++) {
+        const char *body = bodies[i % G_N_ELEMENTS(bodies)];
+        g_string_append_printf(requests,
+                               "POST /tokenize HTTP/1.1\r\nHost: localhost\r\n"
+                               "Content-Type: application/json\r\nContent-Length: %zu\r\n%s\r\n%s",
+                               strlen(body), i == 8 ? "Connection: close\r\n" : "", body);
+    }
+    g_autoptr(GSocketClient) client = g_socket_client_new();
+    g_autoptr(GSocketConnection) connection =
+        g_socket_client_connect_to_host(client, "127.0.0.1", fixture->harness->port, NULL, NULL);
+    g_output_stream_write_all(g_io_stream_get_output_stream(G_IO_STREAM(connection)), requests->str,
+                              requests->len, NULL, NULL, NULL);
+    g_autofree char *replies = read_to_end(connection);
+    g_auto(GStrv) parts = g_strsplit(replies, "HTTP/1.1 ", -1);
+    g_assert_cmpuint(g_strv_length(parts), ==, 10);
+    for (size_t i = 0; i < 9; i++)
+        g_assert_true(g_str_has_prefix(parts[i + 1], i % 3 == 0 ? "200" : "400"));
+}
+
 static void
 test_key(void)
 {
@@ -568,6 +606,7 @@ main(int argc, char **argv)
     ADD("bad-json", test_bad_json);
     ADD("long-bodies", test_long_bodies);
     ADD("odd-requests", test_odd_requests);
+    ADD("kept-connection", test_kept_connection);
     ADD("plain-chat", test_plain_chat);
     ADD("fields", test_fields);
     ADD("ranges", test_ranges);
