@@ -14,7 +14,6 @@ typedef struct {
     SundogShape bounds;         /* the program's, with the variant's tokens */
     SundogLifetime *operations; /* lifetimes by the program's operations */
     bool *is_written;           /* [n_buffers] */
-    SundogBufferId *holds;      /* [n_buffers] what stands there for another buffer */
     GString *faults;
 } Check;
 
@@ -33,7 +32,7 @@ static void G_GNUC_PRINTF(3, 4)
 static bool
 names(const SundogLaunchField *field, SundogBufferId id)
 {
-    return field->kind == SUNDOG_FIELD_BUFFER && (field->buffer == id || field->stands_for == id);
+    return field->kind == SUNDOG_FIELD_BUFFER && field->buffer == id;
 }
 
 static bool
@@ -108,21 +107,9 @@ check_range(Check *check, const SundogLaunch *launch, const SundogLaunchField *f
 static void
 read_buffer(Check *check, const SundogLaunch *launch, const SundogLaunchField *field)
 {
-    SundogBufferId holds = check->holds[field->buffer];
     const char *name = sundog_program_get_buffer(check->program, field->buffer)->name;
     if (!check->is_written[field->buffer])
         fault(check, launch, "\"%s\" is read before it is written", name);
-    else if (holds != field->stands_for)
-        fault(check, launch, "\"%s\" holds something else than is read", name);
-}
-
-static void
-write_buffer(Check *check, const SundogLaunchField *field)
-{
-    check->is_written[field->buffer] = true;
-    check->holds[field->buffer] = field->stands_for;
-    if (field->stands_for != SUNDOG_BUFFER_NONE)
-        check->is_written[field->stands_for] = true;
 }
 
 /* One launch reads first, then writes. */
@@ -138,7 +125,7 @@ flow_launch(Check *check, const SundogLaunch *launch)
         }
     for (uint32_t i = 0; i < launch->n_fields; i++)
         if (fields[i].kind == SUNDOG_FIELD_BUFFER && (fields[i].access & SUNDOG_ACCESS_WRITE) != 0)
-            write_buffer(check, &fields[i]);
+            check->is_written[fields[i].buffer] = true;
 }
 
 static bool
@@ -149,8 +136,7 @@ ids_are_known(Check *check, const SundogLaunch *launch)
     for (uint32_t i = 0; i < launch->n_fields; i++) {
         if (fields[i].kind != SUNDOG_FIELD_BUFFER)
             continue;
-        if (fields[i].buffer < n &&
-            (fields[i].stands_for == SUNDOG_BUFFER_NONE || fields[i].stands_for < n))
+        if (fields[i].buffer < n)
             continue;
         fault(check, launch, "names buffer %u, which is not there", fields[i].buffer);
         return false;
@@ -189,7 +175,6 @@ begin_flow(Check *check)
     for (SundogBufferId id = 0; id < sundog_program_get_n_buffers(check->program); id++) {
         SundogBufferRole role = sundog_program_get_buffer(check->program, id)->role;
         check->is_written[id] = role != SUNDOG_BUFFER_OUTPUT && role != SUNDOG_BUFFER_TEMPORARY;
-        check->holds[id] = SUNDOG_BUFFER_NONE;
     }
 }
 
@@ -309,12 +294,10 @@ sundog_launch_list_check(const SundogLaunchList *list, const SundogProgram *prog
     g_autoptr(GString) faults = g_string_new(NULL);
     g_autofree SundogLifetime *operations = sundog_program_dup_lifetimes(program);
     g_autofree bool *is_written = g_new0(bool, n_buffers + 1);
-    g_autofree SundogBufferId *holds = g_new0(SundogBufferId, n_buffers + 1);
     Check check = {.list = list,
                    .program = program,
                    .operations = operations,
                    .is_written = is_written,
-                   .holds = holds,
                    .faults = faults};
     for (uint32_t i = 0; i < list->variants->len; i++) {
         check.variant = sundog_launch_list_get_variant(list, i);

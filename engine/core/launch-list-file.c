@@ -9,8 +9,8 @@
  *                  string module, string entry, u32 first operation, u32 operations,
  *                  3 u32 expressions of the grid, u32 threads, u32 shared bytes, u8 edge, u8 waits,
  *                  u32 parameter bytes and these, u32 fields, then n times
- *                    u8 kind, u32 place, u32 buffer, u32 buffer it stands for, u8 access,
- *                    u8 all bytes, u32 expression of the bytes, u32 expression of the value
+ *                    u8 kind, u32 place, u32 buffer, u8 access, u8 all bytes,
+ *                    u32 expression of the bytes, u32 expression of the value
  */
 
 #include "engine/core/launch-list-private.h"
@@ -23,7 +23,6 @@ static const char magic[4] = {'S', 'D', 'L', 'L'};
 #define MIN_MODULE_BYTES 36
 #define MIN_VARIANT_BYTES 21
 #define MIN_LAUNCH_BYTES 46
-#define FIELD_BYTES 23
 #define MAX_FIELDS 64
 
 static void
@@ -32,7 +31,6 @@ write_field(const SundogLaunchField *field, SundogWriter *writer)
     sundog_writer_u8(writer, (uint8_t)field->kind);
     sundog_writer_u32(writer, field->at);
     sundog_writer_u32(writer, field->buffer);
-    sundog_writer_u32(writer, field->stands_for);
     sundog_writer_u8(writer, (uint8_t)field->access);
     sundog_writer_u8(writer, field->all_bytes);
     sundog_writer_u32(writer, field->n_bytes);
@@ -148,7 +146,6 @@ read_field(const SundogLaunchList *list, const SundogLaunch *launch, SundogReade
     SundogLaunchField field = {.kind = (SundogFieldKind)sundog_reader_u8(reader)};
     field.at = sundog_reader_u32(reader);
     field.buffer = sundog_reader_u32(reader);
-    field.stands_for = sundog_reader_u32(reader);
     field.access = (SundogAccess)sundog_reader_u8(reader);
     field.all_bytes = read_flag(reader);
     field.n_bytes = read_expression(list, reader);

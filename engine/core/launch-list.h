@@ -32,11 +32,9 @@ typedef struct {
     uint32_t at; /* in the launch's parameter bytes */
     /* Of a BUFFER: */
     SundogBufferId buffer;
-    SundogBufferId stands_for; /* the program's buffer whose content lies there in another form, or
-                                  SUNDOG_BUFFER_NONE */
-    SundogAccess access;       /* READ, WRITE or UPDATE */
-    SundogExpression n_bytes;  /* touched, where all_bytes is false */
-    bool all_bytes;            /* touched as far as the buffer's shape says */
+    SundogAccess access;      /* READ, WRITE or UPDATE */
+    SundogExpression n_bytes; /* touched, where all_bytes is false */
+    bool all_bytes;           /* touched as far as the buffer's shape says */
     /* Of an EXPRESSION: */
     SundogExpression value;
 } SundogLaunchField;

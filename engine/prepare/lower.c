@@ -165,7 +165,6 @@ add_field(const Lowering *lowering, Draft *draft, SundogFieldKind kind, size_t a
     *field = (SundogLaunchField){.kind = kind,
                                  .at = (uint32_t)at,
                                  .buffer = SUNDOG_BUFFER_NONE,
-                                 .stands_for = SUNDOG_BUFFER_NONE,
                                  .access = SUNDOG_ACCESS_READ,
                                  .n_bytes = constant(lowering, 0),
                                  .value = constant(lowering, 0)};
