@@ -172,7 +172,8 @@ tile_value(SundogLayout layout, const uint8_t *panel, size_t r, size_t k)
     if (layout == SUNDOG_LAYOUT_TILE16_Q8_0)
         return half_at(scales) * (float)(int8_t)*find_byte(panel, r, k);
     unsigned shift;
-    int q = *find_nibble(panel, r, k, &shift) >> shift & 15;
+    const uint8_t *byte = find_nibble(panel, r, k, &shift);
+    int q = *byte >> shift & 15;
     return fmaf(half_at(scales), (float)q, half_at(scales + 2));
 }
 
