@@ -4,7 +4,7 @@
 #include "engine/command/terminal.h"
 #include "engine/library/library.h"
 #include "engine/model/model.h"
-#include "engine/text/tokenizer.h"
+#include "engine/text/tokenizer/tokenizer.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

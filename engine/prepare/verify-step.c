@@ -2,7 +2,7 @@
 
 #include "engine/prepare/verify-step.h"
 
-#include "engine/text/tokenizer.h"
+#include "engine/text/tokenizer/tokenizer.h"
 #include "kernels/contract/paged-cache.h"
 
 #include <string.h>

@@ -6,7 +6,7 @@
  */
 
 #include "engine/library/library.h"
-#include "engine/text/template.h"
+#include "engine/text/template/template.h"
 
 typedef struct {
     int n_references;

@@ -7,7 +7,7 @@
  * turn. After a template no BOS is added that the template wrote itself.
  */
 
-#include "engine/text/template.h"
+#include "engine/text/template/template.h"
 
 typedef struct {
     JsonArray *messages; /* as the client sent them, checked for shape here */

@@ -6,7 +6,7 @@
  * bytes prove it, or at the end. One a request; not thread-safe.
  */
 
-#include "engine/text/tokenizer.h"
+#include "engine/text/tokenizer/tokenizer.h"
 
 typedef struct SundogDecoder SundogDecoder;
 

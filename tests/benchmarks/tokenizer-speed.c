@@ -4,7 +4,7 @@
  */
 
 #include "engine/model/gguf-vocabulary.h"
-#include "engine/text/tokenizer.h"
+#include "engine/text/tokenizer/tokenizer.h"
 
 static SundogTokenizer *
 open_tokenizer(const char *path, GError **error)

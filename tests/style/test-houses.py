@@ -50,12 +50,12 @@ def faults_of(path, text):
     if house is None:
         return
     for included in INCLUDE.findall(text):
-        target = os.path.dirname(included)
+        target = house_of(included) or os.path.dirname(included)
         if not os.path.exists(os.path.join(SOURCE, included)):
             if '/' in included:
                 yield f'{path} includes "{included}", which is not there'
             continue
-        if target != os.path.dirname(path) and target not in ROWS[house]:
+        if target != house and target not in ROWS[house]:
             yield f'{path} includes "{included}", which the row of {house} does not name'
 
 

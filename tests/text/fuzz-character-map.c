@@ -1,6 +1,6 @@
 /* A character map from outside: no index leads out of it, and every text is taken whole. */
 
-#include "engine/text/character-map.h"
+#include "engine/text/tokenizer/character-map.h"
 
 #include <string.h>
 

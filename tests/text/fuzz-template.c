@@ -4,7 +4,7 @@
  */
 
 #include "engine/format/json.h"
-#include "engine/text/template.h"
+#include "engine/text/template/template.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  */
 
 #include "engine/text/decoder.h"
-#include "engine/text/pre-tokenizer-kinds.h"
+#include "engine/text/tokenizer/pre-tokenizer-kinds.h"
 #include "tests/text/vocabularies.h"
 
 #include <string.h>

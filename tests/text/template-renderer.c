@@ -4,7 +4,7 @@
  * [[n_bytes, trusted], …]} or {"error": "syntax" | "render" | "raised" | "limit", "message"}.
  */
 
-#include "engine/text/template.h"
+#include "engine/text/template/template.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* The words that each pre-tokenizer cuts text into, as its published expression has it. */
 
-#include "engine/text/pre-tokenizer.h"
+#include "engine/text/tokenizer/pre-tokenizer.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Templates: what jinja2 makes of small ones, limits, errors, and whose text is whose. */
 
 #include "engine/format/json.h"
-#include "engine/text/template.h"
+#include "engine/text/template/template.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 
 /* Vocabularies for tests: real ones out of GGUF files, and a small one made by hand. */
 
-#include "engine/text/tokenizer.h"
+#include "engine/text/tokenizer/tokenizer.h"
 
 /* A file of $SUNDOG_TEST_CACHE as tests/fetch names it, fetched if it is missing. NULL, with the test
  * skipped and the reason said, where it cannot be had. */
