@@ -2,6 +2,7 @@
 
 #include "app/application.h"
 #include "app/appearance.h"
+#include "app/drawing.h"
 #include "app/preferences.h"
 #include "app/settings.h"
 #include "app/window.h"
@@ -148,10 +149,11 @@ sundog_application_startup(GApplication *application)
 {
     SundogApplication *self = SUNDOG_APPLICATION(application);
     g_autoptr(GError) error = NULL;
-    G_APPLICATION_CLASS(sundog_application_parent_class)->startup(application);
     self->settings = sundog_settings_new(&error);
     if (!self->settings)
         g_error("%s: install Sundog, or run it from its build folder", error->message);
+    sundog_drawing_choose(self->settings);
+    G_APPLICATION_CLASS(sundog_application_parent_class)->startup(application);
     gtk_window_set_default_icon_name(SUNDOG_APPLICATION_ID);
     sundog_appearance_install(gdk_display_get_default(), self->settings);
     add_actions(self);

@@ -10,9 +10,9 @@ import time
 from desktop import SOURCE, Desktop
 
 MOST_WINDOW_S = 1.0
-# As the chat opens, and once somebody has gone through all of it.
+# Of proportional memory; held against resident memory, which is never less: pages that others share count whole,
+# as where nothing else runs GTK, so that the number is the same on every machine.
 MOST_MEMORY_MB = 100
-MOST_MEMORY_ALL_MB = 130
 MOST_WAKE_UPS_A_SECOND = 1.0
 N_MESSAGES = 50
 # GTK lets the caret blink for ten seconds after the last key.
@@ -39,8 +39,10 @@ def fill_chat():
 
 
 def read_memory_mb(pid):
+    """Resident and proportional memory."""
     with open(f"/proc/{pid}/smaps_rollup", encoding="utf-8") as file:
-        return int(re.search(r"^Pss:\s+(\d+) kB", file.read(), re.M).group(1)) / 1000
+        text = file.read()
+    return [int(re.search(rf"^{kind}:\s+(\d+) kB", text, re.M).group(1)) / 1000 for kind in ("Rss", "Pss")]
 
 
 def read_switches(pid):
@@ -73,7 +75,7 @@ def main():
     time.sleep(WATCHED_S)
     wake_ups = count_wake_ups(before, read_switches(pid)) / WATCHED_S
     memory = read_memory_mb(pid)
-    # Going to the first message gives every message its widgets.
+    # Going to the first message passes all of them.
     app.key("ctrl+f")
     app.type("Question 0")
     app.key("Return")
@@ -81,13 +83,12 @@ def main():
     app.key("Escape")
     time.sleep(1)
     memory_all = read_memory_mb(pid)
-    print(f"window after {window_s:.2f} s, {memory:.1f} MB ({memory_all:.1f} MB with every message's widgets), "
-          f"{wake_ups:.2f} wake-ups a second")
+    print(f"window after {window_s:.2f} s, {memory[0]:.1f} MB resident, {memory[1]:.1f} MB proportional "
+          f"({memory_all[0]:.1f} and {memory_all[1]:.1f} MB once all was seen), {wake_ups:.2f} wake-ups a second")
     app.shot("fifty")
     app.close()
     assert window_s < MOST_WINDOW_S
-    assert memory < MOST_MEMORY_MB
-    assert memory_all < MOST_MEMORY_ALL_MB
+    assert max(memory + memory_all) < MOST_MEMORY_MB
     assert wake_ups <= MOST_WAKE_UPS_A_SECOND
 
 
