@@ -134,7 +134,19 @@ send_body(FileServer *server, GOutputStream *output, const Plan *plan)
 typedef struct {
     FileServer *server;
     GSocketConnection *connection;
+    GThread *thread;
 } Conversation;
+
+/* Whatever it waits for on the line, it waits no longer. */
+static void
+conversation_free(void *data)
+{
+    Conversation *conversation = data;
+    g_socket_shutdown(g_socket_connection_get_socket(conversation->connection), true, true, NULL);
+    g_thread_join(conversation->thread);
+    g_object_unref(conversation->connection);
+    g_free(conversation);
+}
 
 static void
 answer(FileServer *server, GSocketConnection *connection)
@@ -163,8 +175,7 @@ converse(void *data)
 {
     Conversation *conversation = data;
     answer(conversation->server, conversation->connection);
-    g_object_unref(conversation->connection);
-    g_free(conversation);
+    g_socket_shutdown(g_socket_connection_get_socket(conversation->connection), true, true, NULL);
     return NULL;
 }
 
@@ -175,10 +186,27 @@ accept_all(void *data)
     GSocketConnection *connection;
     while ((connection = g_socket_listener_accept(server->listener, NULL, server->stop, NULL))) {
         Conversation *conversation = g_new0(Conversation, 1);
-        *conversation = (Conversation){server, connection};
-        g_thread_unref(g_thread_new("file", converse, conversation));
+        *conversation = (Conversation){.server = server, .connection = connection};
+        conversation->thread = g_thread_new("file", converse, conversation);
+        g_ptr_array_add(server->conversations, conversation);
     }
     return NULL;
+}
+
+static void
+take_port(FileServer *server)
+{
+    g_autoptr(GInetAddress) loopback = g_inet_address_new_loopback(G_SOCKET_FAMILY_IPV4);
+    g_autoptr(GSocketAddress) any = g_inet_socket_address_new(loopback, 0);
+    g_autoptr(GError) error = NULL;
+    server->placeholder =
+        g_socket_new(G_SOCKET_FAMILY_IPV4, G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP, &error);
+    g_assert_no_error(error);
+    g_socket_bind(server->placeholder, any, true, &error);
+    g_assert_no_error(error);
+    g_autoptr(GSocketAddress) bound = g_socket_get_local_address(server->placeholder, &error);
+    g_assert_no_error(error);
+    server->port = g_inet_socket_address_get_port(G_INET_SOCKET_ADDRESS(bound));
 }
 
 void
@@ -188,12 +216,10 @@ file_server_start(FileServer *server)
     server->stop = g_cancellable_new();
     g_autoptr(GInetAddress) loopback = g_inet_address_new_loopback(G_SOCKET_FAMILY_IPV4);
     g_autoptr(GSocketAddress) address = g_inet_socket_address_new(loopback, server->port);
-    g_autoptr(GSocketAddress) bound = NULL;
     g_autoptr(GError) error = NULL;
     g_socket_listener_add_address(server->listener, address, G_SOCKET_TYPE_STREAM,
-                                  G_SOCKET_PROTOCOL_TCP, NULL, &bound, &error);
+                                  G_SOCKET_PROTOCOL_TCP, NULL, NULL, &error);
     g_assert_no_error(error);
-    server->port = g_inet_socket_address_get_port(G_INET_SOCKET_ADDRESS(bound));
     server->thread = g_thread_new("files", accept_all, server);
 }
 
@@ -219,6 +245,8 @@ file_server_new(size_t n_bytes)
         server->data[i] = (uint8_t)(i * 2654435761u >> 13);
     memcpy(server->data, "GGUF", 4);
     server->requests = g_ptr_array_new_with_free_func(request_free);
+    server->conversations = g_ptr_array_new_with_free_func(conversation_free);
+    take_port(server);
     file_server_start(server);
     return server;
 }
@@ -228,7 +256,10 @@ file_server_free(FileServer *server)
 {
     if (server->listener)
         file_server_stop(server);
+    g_ptr_array_unref(server->conversations);
+    g_object_unref(server->placeholder);
     g_ptr_array_unref(server->requests);
+    g_mutex_clear(&server->mutex);
     g_free(server->moves_to);
     g_free(server->data);
     g_free(server);

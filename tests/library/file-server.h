@@ -3,7 +3,8 @@
 /*
  * A file server in the test's own process with scripted faults. Each request is answered by the first
  * of these that has times left: status, empty, cut, stall; then as it should be. Threads of its own,
- * so that the test may block or run a main loop. Fields are read under the lock.
+ * so that the test may block or run a main loop; all of them have ended when file_server_free() returns.
+ * Fields are read under the lock.
  */
 
 #include <gio/gio.h>
@@ -20,6 +21,8 @@ typedef struct {
 
 typedef struct {
     GMutex mutex;
+    GSocket
+        *placeholder; /* bound and never listening: the port is nobody else's while it is closed */
     GSocketListener *listener;
     GCancellable *stop;
     GThread *thread; /* accepts, so that the test may block */
@@ -40,6 +43,7 @@ typedef struct {
     char *moves_to;        /* 302 to this URL, but for paths that begin with /moved */
     uint64_t n_bytes_sent; /* of bodies */
     GPtrArray *requests;   /* FileRequest */
+    GPtrArray *conversations;
 } FileServer;
 
 FileServer *file_server_new(size_t n_bytes);
