@@ -12,19 +12,20 @@
 #define MAX_HEADS 4096
 #define MAX_HEAD_DIM 1024
 #define MAX_CONTEXT (1u << 27)
-#define MAX_LABEL_BYTES 256
 
-/* The families whose numbers are read here. GGUF's llama files have the rows of Q and K permuted so
- * that pairs are neighbours. */
+/* Which dimensions of a head are rotated together. GGUF's llama files have the rows of Q and K permuted
+ * so that halves became neighbours; other files of the same models do not. */
+typedef enum { HALVES, NEIGHBOURS, NEIGHBOURS_IN_GGUF } Pairs;
+
+/* The families whose numbers are read here. */
 static const struct {
     const char *name;
-    bool rope_interleaved;
-} architectures[] = {{"llama", true}, {"qwen2", false}};
+    Pairs pairs;
+} architectures[] = {{"llama", NEIGHBOURS_IN_GGUF}, {"qwen2", HALVES}};
 
 /* Reads one architecture's keys; the first failure is kept, and later reads do nothing. */
 typedef struct {
-    const SundogGguf *gguf;
-    const char *architecture;
+    const SundogSource *source;
     GError *error;
 } Keys;
 
@@ -44,14 +45,23 @@ fail(Keys *keys, int code, const char *format, ...)
 static char *
 dup_key(const Keys *keys, const char *name)
 {
-    return g_strconcat(keys->architecture, ".", name, NULL);
+    return sundog_source_dup_key(keys->source, name);
+}
+
+/* One setting is not a multiple of another. */
+static void
+fail_multiple(Keys *keys, const char *name, uint32_t value, const char *of, uint32_t divisor)
+{
+    g_autofree char *key = dup_key(keys, name);
+    g_autofree char *of_key = dup_key(keys, of);
+    fail(keys, SUNDOG_FORMAT_ERROR_INVALID, "%s is %u, expected a multiple of %s, %u", key, value,
+         of_key, divisor);
 }
 
 static bool
 has(const Keys *keys, const char *name)
 {
-    g_autofree char *key = dup_key(keys, name);
-    return sundog_gguf_has(keys->gguf, key);
+    return sundog_source_has(keys->source, name);
 }
 
 /* A whole number from 1 to max. */
@@ -60,9 +70,9 @@ read_count(Keys *keys, const char *name, uint32_t max)
 {
     g_autofree char *key = dup_key(keys, name);
     uint64_t value = 0;
-    if (!sundog_gguf_get_uint(keys->gguf, key, &value))
+    if (!sundog_source_get_uint(keys->source, name, &value))
         fail(keys, SUNDOG_FORMAT_ERROR_INVALID, "%s is %s, expected a number from 1 to %u", key,
-             sundog_gguf_has(keys->gguf, key) ? "not a whole number" : "missing", max);
+             has(keys, name) ? "not a whole number" : "missing", max);
     else if (value < 1 || value > max)
         fail(keys, SUNDOG_FORMAT_ERROR_INVALID,
              "%s is %" G_GUINT64_FORMAT ", expected a number from 1 to %u", key, value, max);
@@ -81,9 +91,9 @@ read_positive(Keys *keys, const char *name, double max)
 {
     g_autofree char *key = dup_key(keys, name);
     double value = 0;
-    if (!sundog_gguf_get_float(keys->gguf, key, &value))
+    if (!sundog_source_get_float(keys->source, name, &value))
         fail(keys, SUNDOG_FORMAT_ERROR_INVALID, "%s is %s, expected a number above 0 and up to %g",
-             key, sundog_gguf_has(keys->gguf, key) ? "not a real number" : "missing", max);
+             key, has(keys, name) ? "not a real number" : "missing", max);
     else if (!(value > 0 && value <= max))
         fail(keys, SUNDOG_FORMAT_ERROR_INVALID, "%s is %g, expected a number above 0 and up to %g",
              key, value, max);
@@ -96,34 +106,16 @@ read_positive_or(Keys *keys, const char *name, double max, double fallback)
     return has(keys, name) ? read_positive(keys, name, max) : fallback;
 }
 
-static const char *
-get_text(const SundogGguf *gguf, const char *key)
-{
-    size_t n_bytes;
-    const char *text = sundog_gguf_get_string(gguf, key, &n_bytes);
-    return text != NULL && n_bytes > 0 && g_utf8_validate_len(text, n_bytes, NULL) ? text : NULL;
-}
-
-/* A text to be shown, on terminals too: short and without control characters, else NULL. */
-static const char *
-get_label(const SundogGguf *gguf, const char *key)
-{
-    const char *text = get_text(gguf, key);
-    for (const char *c = text; text != NULL && *c != '\0'; c++) {
-        if (g_ascii_iscntrl(*c) || c - text == MAX_LABEL_BYTES)
-            return NULL;
-    }
-    return text;
-}
-
 static void
 read_architecture(Keys *keys, SundogModelDimensions *dimensions)
 {
-    const char *name = get_text(keys->gguf, "general.architecture");
+    const char *name = sundog_source_get_architecture(keys->source);
     for (size_t i = 0; name != NULL && i < G_N_ELEMENTS(architectures); i++) {
         if (strcmp(name, architectures[i].name) == 0) {
-            dimensions->architecture = keys->architecture = architectures[i].name;
-            dimensions->rope_interleaved = architectures[i].rope_interleaved;
+            dimensions->architecture = architectures[i].name;
+            dimensions->rope_interleaved = architectures[i].pairs == NEIGHBOURS ||
+                                           (architectures[i].pairs == NEIGHBOURS_IN_GGUF &&
+                                            sundog_source_is_gguf(keys->source));
             return;
         }
     }
@@ -143,13 +135,13 @@ refuse_unknown_settings(Keys *keys)
     for (size_t i = 0; i < G_N_ELEMENTS(counts); i++) {
         g_autofree char *key = dup_key(keys, counts[i]);
         uint64_t value = 0;
-        if (sundog_gguf_get_uint(keys->gguf, key, &value) && value > 0)
+        if (sundog_source_get_uint(keys->source, counts[i], &value) && value > 0)
             fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
                  "%s is %" G_GUINT64_FORMAT ", expected 0: experts are not known here", key, value);
     }
     g_autofree char *causal = dup_key(keys, "attention.causal");
     bool is_causal = true;
-    if (sundog_gguf_get_bool(keys->gguf, causal, &is_causal) && !is_causal)
+    if (sundog_source_get_bool(keys->source, "attention.causal", &is_causal) && !is_causal)
         fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
              "%s is false, expected true: only models that write text are known here", causal);
 }
@@ -159,9 +151,8 @@ read_context(Keys *keys, SundogModelDimensions *dimensions)
 {
     dimensions->context_length = read_count(keys, "context_length", MAX_CONTEXT);
     /* Inside its window, sliding attention is full attention, which is what recipes build. */
-    g_autofree char *key = dup_key(keys, "attention.sliding_window");
     uint64_t window = 0;
-    if (sundog_gguf_get_uint(keys->gguf, key, &window) && window > 0)
+    if (sundog_source_get_uint(keys->source, "attention.sliding_window", &window) && window > 0)
         dimensions->context_length = (uint32_t)MIN(dimensions->context_length, window);
 }
 
@@ -173,21 +164,20 @@ read_head_dim(Keys *keys, SundogModelDimensions *dimensions)
     } else {
         dimensions->head_dim = dimensions->hidden_size / dimensions->n_heads;
         if (dimensions->hidden_size % dimensions->n_heads != 0)
-            fail(keys, SUNDOG_FORMAT_ERROR_INVALID,
-                 "%s.embedding_length is %u, expected a multiple of attention.head_count, %u",
-                 keys->architecture, dimensions->hidden_size, dimensions->n_heads);
+            fail_multiple(keys, "embedding_length", dimensions->hidden_size, "attention.head_count",
+                          dimensions->n_heads);
     }
     uint32_t value_dim =
         read_count_or(keys, "attention.value_length", MAX_HEAD_DIM, dimensions->head_dim);
+    g_autofree char *key = dup_key(keys, "attention.value_length");
     if (value_dim != dimensions->head_dim)
-        fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
-             "%s.attention.value_length is %u, expected that of the keys, %u", keys->architecture,
+        fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED, "%s is %u, expected that of the keys, %u", key,
              value_dim, dimensions->head_dim);
     if (dimensions->head_dim < 2 || dimensions->head_dim > MAX_HEAD_DIM ||
         dimensions->head_dim % 2 != 0)
         fail(keys, SUNDOG_FORMAT_ERROR_INVALID,
-             "a head of %s has %u dimensions, expected an even number from 2 to %d",
-             keys->architecture, dimensions->head_dim, MAX_HEAD_DIM);
+             "a head has %u dimensions, expected an even number from 2 to %d", dimensions->head_dim,
+             MAX_HEAD_DIM);
 }
 
 static void
@@ -197,9 +187,8 @@ read_heads(Keys *keys, SundogModelDimensions *dimensions)
     dimensions->n_kv_heads =
         read_count_or(keys, "attention.head_count_kv", MAX_HEADS, dimensions->n_heads);
     if (dimensions->n_heads % dimensions->n_kv_heads != 0)
-        fail(keys, SUNDOG_FORMAT_ERROR_INVALID,
-             "%s.attention.head_count is %u, expected a multiple of head_count_kv, %u",
-             keys->architecture, dimensions->n_heads, dimensions->n_kv_heads);
+        fail_multiple(keys, "attention.head_count", dimensions->n_heads, "attention.head_count_kv",
+                      dimensions->n_kv_heads);
     read_head_dim(keys, dimensions);
 }
 
@@ -207,9 +196,9 @@ static SundogRopeScaling
 read_scaling_type(Keys *keys)
 {
     g_autofree char *key = dup_key(keys, "rope.scaling.type");
-    const char *type = get_text(keys->gguf, key);
+    const char *type = sundog_source_get_text(keys->source, "rope.scaling.type");
     /* Files older than the key tell linear scaling by its factor alone. */
-    if (type == NULL && !sundog_gguf_has(keys->gguf, key))
+    if (type == NULL && !has(keys, "rope.scaling.type"))
         return has(keys, "rope.scale_linear") ? SUNDOG_ROPE_SCALING_LINEAR
                                               : SUNDOG_ROPE_SCALING_NONE;
     if (g_strcmp0(type, "none") == 0)
@@ -242,26 +231,27 @@ read_rope(Keys *keys, SundogModelDimensions *dimensions)
 {
     dimensions->rope_dims =
         read_count_or(keys, "rope.dimension_count", MAX_HEAD_DIM, dimensions->head_dim);
+    g_autofree char *key = dup_key(keys, "rope.dimension_count");
     if (dimensions->rope_dims > dimensions->head_dim || dimensions->rope_dims % 2 != 0)
         fail(keys, SUNDOG_FORMAT_ERROR_INVALID,
-             "%s.rope.dimension_count is %u, expected an even number up to %u, a head's dimensions",
-             keys->architecture, dimensions->rope_dims, dimensions->head_dim);
+             "%s is %u, expected an even number up to %u, a head's dimensions", key,
+             dimensions->rope_dims, dimensions->head_dim);
     dimensions->rope_base = read_positive_or(keys, "rope.freq_base", 1e12, 10000);
     read_scaling(keys, dimensions);
 }
 
 bool
-sundog_dimensions_read(SundogModelDimensions *dimensions, const SundogGguf *gguf,
+sundog_dimensions_read(SundogModelDimensions *dimensions, const SundogSource *source,
                        const char *fallback_name, GError **error)
 {
-    Keys keys = {.gguf = gguf};
+    Keys keys = {.source = source};
     *dimensions = (SundogModelDimensions){0};
     read_architecture(&keys, dimensions);
     if (keys.error == NULL) {
         refuse_unknown_settings(&keys);
-        const char *name = get_label(gguf, "general.name");
+        const char *name = sundog_source_get_title(source);
         dimensions->name = name != NULL ? name : fallback_name;
-        dimensions->licence = get_label(gguf, "general.license");
+        dimensions->licence = sundog_source_get_licence(source);
         dimensions->n_layers = read_count(&keys, "block_count", MAX_LAYERS);
         dimensions->hidden_size = read_count(&keys, "embedding_length", MAX_FEATURES);
         dimensions->mlp_size = read_count(&keys, "feed_forward_length", MAX_FEATURES);

@@ -1,10 +1,11 @@
 #pragma once
 
-/* Reads a model's numbers from GGUF metadata and checks each against its range and the others. */
+/* Reads a model's numbers from its source and checks each against its range and the others. */
 
 #include "engine/model/model.h"
+#include "engine/model/source.h"
 
 /* Fills all but n_vocabulary and n_parameters, which the vocabulary and the tensors tell. Texts are
  * borrowed from the file; `fallback_name` stands in for a missing name. */
-bool sundog_dimensions_read(SundogModelDimensions *dimensions, const SundogGguf *gguf,
+bool sundog_dimensions_read(SundogModelDimensions *dimensions, const SundogSource *source,
                             const char *fallback_name, GError **error);

@@ -6,6 +6,7 @@
 #include "engine/format/error.h"
 #include "engine/model/dimensions.h"
 #include "engine/model/gguf-vocabulary.h"
+#include "engine/model/source.h"
 #include "engine/model/tensors.h"
 #include <string.h>
 
@@ -13,6 +14,7 @@ struct SundogModel {
     char *path;
     char *fallback_name;
     SundogGguf *gguf;
+    SundogSource *source;
     bool has_tensors;
     SundogModelDimensions dimensions;
     SundogTensors tensors;
@@ -56,9 +58,9 @@ read_vocabulary(SundogModel *model, GError **error)
 static bool
 check_vocabulary_size(const SundogModel *model, GError **error)
 {
-    g_autofree char *key = g_strconcat(model->dimensions.architecture, ".vocab_size", NULL);
+    g_autofree char *key = sundog_source_dup_key(model->source, "vocab_size");
     uint64_t n_expected = 0;
-    if (!sundog_gguf_get_uint(model->gguf, key, &n_expected) ||
+    if (!sundog_source_get_uint(model->source, "vocab_size", &n_expected) ||
         n_expected == model->dimensions.n_vocabulary)
         return true;
     g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
@@ -70,14 +72,14 @@ check_vocabulary_size(const SundogModel *model, GError **error)
 static bool
 read_whole(SundogModel *model, GError **error)
 {
-    if (!sundog_dimensions_read(&model->dimensions, model->gguf, model->fallback_name, error) ||
+    if (!sundog_dimensions_read(&model->dimensions, model->source, model->fallback_name, error) ||
         !read_vocabulary(model, error))
         return false;
     model->dimensions.n_vocabulary = model->vocabulary->n_tokens;
     if (!check_vocabulary_size(model, error))
         return false;
     model->has_tensors =
-        sundog_tensors_read(&model->tensors, &model->dimensions, model->gguf, error);
+        sundog_tensors_read(&model->tensors, &model->dimensions, model->source, error);
     return model->has_tensors;
 }
 
@@ -91,6 +93,7 @@ new_model(SundogGguf *gguf, const char *path, bool (*read)(SundogModel *, GError
     g_autoptr(SundogModel) model = g_new0(SundogModel, 1);
     g_mutex_init(&model->sha256_mutex);
     model->gguf = gguf;
+    model->source = sundog_source_new_for_gguf(gguf);
     model->path = g_strdup(path);
     model->fallback_name = dup_fallback_name(path);
     if (read(model, error))
@@ -124,6 +127,7 @@ sundog_model_free(SundogModel *model)
         return;
     sundog_tensors_clear(&model->tensors);
     sundog_vocabulary_free(model->vocabulary);
+    sundog_source_free(model->source);
     sundog_gguf_free(model->gguf);
     g_mutex_clear(&model->sha256_mutex);
     g_free(model->sha256);

@@ -10,6 +10,7 @@
 
 #include "engine/format/gguf.h"
 #include "engine/format/vocabulary.h"
+#include "engine/model/tensor.h"
 
 typedef enum {
     SUNDOG_ROPE_SCALING_NONE,
@@ -43,15 +44,6 @@ typedef enum {
 #undef X
         SUNDOG_N_TENSOR_ROLES
 } SundogTensorRole;
-
-typedef struct {
-    const char *name;
-    uint32_t type;      /* SundogGgufType: how `data` is encoded */
-    uint64_t n_rows;    /* output features; 1 for a vector */
-    uint64_t n_columns; /* input features, contiguous */
-    uint64_t n_bytes;
-    const uint8_t *data; /* borrowed from the model's mapping, rows one after the other */
-} SundogTensor;
 
 typedef struct {
     const char *architecture; /* "llama" */

@@ -83,7 +83,7 @@ get_extent(const SundogModelDimensions *dimensions, Extent extent)
 }
 
 static bool
-check_shape(const SundogGgufTensor *found, uint64_t n_rows, uint64_t n_columns, GError **error)
+check_shape(const SundogSourceTensor *found, uint64_t n_rows, uint64_t n_columns, GError **error)
 {
     if (found->shape[0] == n_columns && found->shape[1] == n_rows && found->shape[2] == 1 &&
         found->shape[3] == 1)
@@ -92,68 +92,72 @@ check_shape(const SundogGgufTensor *found, uint64_t n_rows, uint64_t n_columns, 
                 "tensor %s has the shape [%" G_GUINT64_FORMAT ", %" G_GUINT64_FORMAT
                 ", %" G_GUINT64_FORMAT ", %" G_GUINT64_FORMAT "], expected [%" G_GUINT64_FORMAT
                 ", %" G_GUINT64_FORMAT ", 1, 1]",
-                found->name, found->shape[0], found->shape[1], found->shape[2], found->shape[3],
+                found->own_name, found->shape[0], found->shape[1], found->shape[2], found->shape[3],
                 n_columns, n_rows);
     return false;
 }
 
 static bool
-check_type(const SundogGgufTensor *found, bool is_vector, GError **error)
+check_type(const SundogSourceTensor *found, bool is_vector, GError **error)
 {
     bool plain = found->type == SUNDOG_GGUF_F32 || found->type == SUNDOG_GGUF_F16 ||
                  found->type == SUNDOG_GGUF_BF16;
     if (found->n_bytes > 0 && found->type != SUNDOG_GGUF_I32 && (plain || !is_vector))
         return true;
     g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
-                "tensor %s is of %s, expected %s", found->name, sundog_gguf_type_name(found->type),
+                "tensor %s is of %s, expected %s", found->own_name,
+                sundog_gguf_type_name(found->type),
                 is_vector ? "F32, F16 or BF16" : "a type of weights known here");
     return false;
 }
 
 static bool
-read_role(SundogTensors *tensors, const SundogModelDimensions *dimensions, const SundogGguf *gguf,
-          SundogTensorRole role, uint32_t layer, GError **error)
+read_role(SundogTensors *tensors, const SundogModelDimensions *dimensions,
+          const SundogSource *source, SundogTensorRole role, uint32_t layer, GError **error)
 {
     g_autofree char *name = dup_name(role, layer);
-    const SundogGgufTensor *found = sundog_gguf_find_tensor(gguf, name);
-    if (found == NULL && roles[role].optional)
+    SundogSourceTensor found;
+    bool is_there = sundog_source_find_tensor(source, name, &found);
+    if (!is_there && roles[role].optional)
         return true;
-    if (found == NULL) {
+    if (!is_there) {
         g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
                     "the tensor %s is missing", name);
         return false;
     }
     uint64_t n_rows = get_extent(dimensions, roles[role].rows);
     uint64_t n_columns = get_extent(dimensions, roles[role].columns);
-    if (!check_shape(found, n_rows, n_columns, error) ||
-        !check_type(found, roles[role].rows == ONE, error))
+    if (!check_shape(&found, n_rows, n_columns, error) ||
+        !check_type(&found, roles[role].rows == ONE, error))
         return false;
     tensors->items[(size_t)role * tensors->n_layers + layer] = (SundogTensor){
-        .name = found->name,
-        .type = found->type,
+        .name = found.name,
+        .type = found.type,
         .n_rows = n_rows,
         .n_columns = n_columns,
-        .n_bytes = found->n_bytes,
-        .data = found->data,
+        .n_bytes = found.n_bytes,
+        .data = found.data,
+        .reader = found.reader,
     };
     return true;
 }
 
-/* The name of the first tensor of the file that no role has claimed. */
-static const char *
-find_unclaimed(const SundogTensors *tensors, const SundogGguf *gguf)
+/* The first tensor of the source that no role has claimed. */
+static bool
+find_unclaimed(const SundogTensors *tensors, const SundogSource *source,
+               SundogSourceTensor *unclaimed)
 {
     g_autoptr(GHashTable) claimed = g_hash_table_new(g_str_hash, g_str_equal);
     for (size_t i = 0; i < (size_t)SUNDOG_N_TENSOR_ROLES * tensors->n_layers; i++) {
         if (tensors->items[i].name != NULL)
             g_hash_table_add(claimed, (gpointer)tensors->items[i].name);
     }
-    for (size_t i = 0; i < sundog_gguf_get_n_tensors(gguf); i++) {
-        const char *name = sundog_gguf_get_tensor(gguf, i)->name;
-        if (!g_hash_table_contains(claimed, name))
-            return name;
+    for (size_t i = 0; i < sundog_source_get_n_tensors(source); i++) {
+        sundog_source_get_tensor(source, i, unclaimed);
+        if (!g_hash_table_contains(claimed, unclaimed->name))
+            return true;
     }
-    return NULL;
+    return false;
 }
 
 static uint64_t
@@ -166,31 +170,32 @@ count_parameters(const SundogTensors *tensors)
 }
 
 static bool
-read_all(SundogTensors *tensors, const SundogModelDimensions *dimensions, const SundogGguf *gguf,
-         GError **error)
+read_all(SundogTensors *tensors, const SundogModelDimensions *dimensions,
+         const SundogSource *source, GError **error)
 {
     for (unsigned role = 0; role < SUNDOG_N_TENSOR_ROLES; role++) {
         uint32_t n_layers = is_per_layer(role) ? tensors->n_layers : 1;
         for (uint32_t layer = 0; layer < n_layers; layer++) {
-            if (!read_role(tensors, dimensions, gguf, role, layer, error))
+            if (!read_role(tensors, dimensions, source, role, layer, error))
                 return false;
         }
     }
-    const char *unclaimed = find_unclaimed(tensors, gguf);
-    if (unclaimed != NULL)
-        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
-                    "the tensor %s has no role in a %s model of %u layers as it is known here",
-                    unclaimed, dimensions->architecture, dimensions->n_layers);
-    return unclaimed == NULL;
+    SundogSourceTensor unclaimed;
+    if (!find_unclaimed(tensors, source, &unclaimed))
+        return true;
+    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                "the tensor %s has no role in a %s model of %u layers as it is known here",
+                unclaimed.own_name, dimensions->architecture, dimensions->n_layers);
+    return false;
 }
 
 bool
 sundog_tensors_read(SundogTensors *tensors, SundogModelDimensions *dimensions,
-                    const SundogGguf *gguf, GError **error)
+                    const SundogSource *source, GError **error)
 {
     tensors->n_layers = dimensions->n_layers;
     tensors->items = g_new0(SundogTensor, (size_t)SUNDOG_N_TENSOR_ROLES * tensors->n_layers);
-    if (!read_all(tensors, dimensions, gguf, error)) {
+    if (!read_all(tensors, dimensions, source, error)) {
         sundog_tensors_clear(tensors);
         return false;
     }

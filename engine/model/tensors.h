@@ -1,8 +1,9 @@
 #pragma once
 
-/* A model's tensors by role, found in a GGUF file and checked against the dimensions. */
+/* A model's tensors by role, found in its source and checked against the dimensions. */
 
 #include "engine/model/model.h"
+#include "engine/model/source.h"
 
 typedef struct {
     SundogTensor *items; /* [SUNDOG_N_TENSOR_ROLES, n_layers]; name is NULL where there is none */
@@ -12,7 +13,7 @@ typedef struct {
 /* Finds every tensor, checks shapes and types, and sets the dimensions' n_parameters and, where the
  * file has factors of frequencies, rope_scaling. A tensor that no role claims is an error. */
 bool sundog_tensors_read(SundogTensors *tensors, SundogModelDimensions *dimensions,
-                         const SundogGguf *gguf, GError **error);
+                         const SundogSource *source, GError **error);
 void sundog_tensors_clear(SundogTensors *tensors);
 const SundogTensor *sundog_tensors_get(const SundogTensors *tensors, SundogTensorRole role,
                                        uint32_t layer);

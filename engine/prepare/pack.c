@@ -46,7 +46,9 @@ pack_vector(const SundogPlannedWeight *planned, uint8_t *bytes)
     g_autofree uint8_t *panel = g_malloc(sundog_layout_panel_bytes(layout, n_columns));
     /* Through an array of floats, since the piece need not be aligned for them. */
     g_autofree float *values = g_new(float, n_columns);
-    sundog_layout_pack_panel(layout, planned->tensor->data, 1, n_columns, panel);
+    g_autofree uint8_t *scratch = g_malloc(planned->tensor->n_bytes);
+    const uint8_t *row = sundog_tensor_get_rows(planned->tensor, 0, 1, scratch);
+    sundog_layout_pack_panel(layout, row, 1, n_columns, panel);
     sundog_layout_dequantize_row(layout, panel, 0, n_columns, values);
     memcpy(bytes, values, (size_t)n_columns * sizeof(float));
 }
@@ -56,13 +58,15 @@ pack_panels(const Piece *piece)
 {
     const SundogTensor *tensor = piece->planned->tensor;
     const SundogCoreWeight *weight = &piece->planned->weight;
-    size_t row_bytes = tensor->n_bytes / tensor->n_rows;
     size_t panel_bytes = sundog_layout_panel_bytes(weight->layout, weight->n_columns);
+    g_autofree uint8_t *scratch = g_malloc(SUNDOG_PANEL_ROWS * sundog_tensor_row_bytes(tensor));
     for (int64_t i = 0; i < piece->n_panels; i++) {
         int64_t row = (piece->first_panel + i) * SUNDOG_PANEL_ROWS;
-        sundog_layout_pack_panel(weight->layout, tensor->data + (size_t)row * row_bytes,
-                                 MIN(SUNDOG_PANEL_ROWS, weight->n_rows - row), weight->n_columns,
-                                 piece->bytes + (size_t)i * panel_bytes);
+        int64_t n_rows = MIN(SUNDOG_PANEL_ROWS, weight->n_rows - row);
+        sundog_layout_pack_panel(
+            weight->layout,
+            sundog_tensor_get_rows(tensor, (uint64_t)row, (uint64_t)n_rows, scratch), n_rows,
+            weight->n_columns, piece->bytes + (size_t)i * panel_bytes);
     }
 }
 

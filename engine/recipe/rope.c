@@ -44,29 +44,43 @@ half_to_double(uint16_t half)
 
 /* One value of a vector, which holds plain floats: the model house has checked that. */
 static double
-read_float(const SundogTensor *tensor, uint32_t index)
+read_float(uint32_t type, const uint8_t *values, uint32_t index)
 {
     uint16_t half;
     float value;
-    if (tensor->type == SUNDOG_GGUF_F32) {
-        memcpy(&value, tensor->data + index * sizeof(value), sizeof(value));
+    if (type == SUNDOG_GGUF_F32) {
+        memcpy(&value, values + index * sizeof(value), sizeof(value));
         return value;
     }
-    memcpy(&half, tensor->data + index * sizeof(half), sizeof(half));
-    if (tensor->type == SUNDOG_GGUF_F16)
+    memcpy(&half, values + index * sizeof(half), sizeof(half));
+    if (type == SUNDOG_GGUF_F16)
         return half_to_double(half);
     uint32_t bits = (uint32_t)half << 16;
     memcpy(&value, &bits, sizeof(value));
     return value;
 }
 
+/* The vector's values, or NULL where there is none; owned by the caller. */
+static double *
+dup_values(const SundogTensor *vector)
+{
+    if (vector == NULL)
+        return NULL;
+    double *values = g_new(double, vector->n_columns);
+    g_autofree uint8_t *scratch = g_malloc(vector->n_bytes);
+    const uint8_t *row = sundog_tensor_get_rows(vector, 0, 1, scratch);
+    for (uint32_t i = 0; i < vector->n_columns; i++)
+        values[i] = read_float(vector->type, row, i);
+    return values;
+}
+
 static double
-compute_frequency(const SundogModelDimensions *dimensions, const SundogTensor *factors, uint32_t i)
+compute_frequency(const SundogModelDimensions *dimensions, const double *factors, uint32_t i)
 {
     double frequency = pow(dimensions->rope_base, -2.0 * i / dimensions->rope_dims);
     double scaled = frequency / dimensions->rope_scaling_factor;
     if (factors != NULL)
-        return frequency / read_float(factors, i);
+        return frequency / factors[i];
     if (dimensions->rope_scaling == SUNDOG_ROPE_SCALING_LINEAR)
         return scaled;
     if (dimensions->rope_scaling == SUNDOG_ROPE_SCALING_YARN)
@@ -80,8 +94,9 @@ sundog_rope_dup_inverse_frequencies(const SundogModelDimensions *dimensions,
 {
     uint32_t n = dimensions->rope_dims / 2;
     g_autofree float *frequencies = g_new(float, n);
+    g_autofree double *divisors = dup_values(factors);
     for (uint32_t i = 0; i < n; i++) {
-        frequencies[i] = (float)compute_frequency(dimensions, factors, i);
+        frequencies[i] = (float)compute_frequency(dimensions, divisors, i);
         if (isfinite(frequencies[i]) && frequencies[i] > 0)
             continue;
         g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,

@@ -223,9 +223,10 @@ test_heads(void)
         uint32_t n_heads, n_kv_heads, key_length, rope_dims;
         const char *text;
     } cases[] = {
-        {3, 1, 0, 0, "embedding_length is 64, expected a multiple of attention.head_count, 3"},
-        {4, 3, 0, 0, "head_count is 4, expected a multiple of head_count_kv, 3"},
-        {2, 4, 0, 0, "head_count is 2, expected a multiple of head_count_kv, 4"},
+        {3, 1, 0, 0,
+         "embedding_length is 64, expected a multiple of llama.attention.head_count, 3"},
+        {4, 3, 0, 0, "head_count is 4, expected a multiple of llama.attention.head_count_kv, 3"},
+        {2, 4, 0, 0, "head_count is 2, expected a multiple of llama.attention.head_count_kv, 4"},
         {64, 2, 0, 0, "has 1 dimensions, expected an even number from 2 to 1024"},
         {4, 2, 15, 0, "value_length is 16, expected that of the keys, 15"},
         {4, 2, 0, 18, "dimension_count is 18, expected an even number up to 16"},

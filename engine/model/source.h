@@ -1,0 +1,61 @@
+#pragma once
+
+/*
+ * Where a model's settings and tensors come from. Whatever file holds them, they are asked for by GGUF's
+ * names without the architecture ("block_count", "blk.0.attn_q.weight"), so that dimensions and roles
+ * are read once for all kinds of files; error texts say what the file itself calls a thing. Within this
+ * house.
+ *
+ * Immutable once opened; safe to share between threads.
+ */
+
+#include "engine/format/gguf.h"
+#include "engine/model/tensor.h"
+
+typedef struct SundogSource SundogSource;
+
+/* A tensor as its file has it, before a role is found for it. */
+typedef struct {
+    const char *name;     /* GGUF's */
+    const char *own_name; /* what the file calls it, for error texts */
+    uint32_t type;        /* SundogGgufType, or a number that is not in the list */
+    uint64_t shape[4];    /* GGUF's order: shape[0] is the contiguous one; 1 beyond the rank */
+    uint64_t n_bytes;     /* 0 where the type is not in the list */
+    const uint8_t *data;  /* NULL where rows are computed */
+    const SundogRowReader *reader; /* NULL where rows lie in `data` */
+} SundogSourceTensor;
+
+/* Borrows the file, which must outlive the source. */
+SundogSource *sundog_source_new_for_gguf(const SundogGguf *gguf);
+void sundog_source_free(SundogSource *source);
+
+/* True for a GGUF file, whose converters permute the rows of some projections. */
+bool sundog_source_is_gguf(const SundogSource *source);
+/* GGUF's name of the architecture as the file says it, not yet known to be one of ours; NULL where the
+ * file does not say. Settings below are those of this architecture. */
+const char *sundog_source_get_architecture(const SundogSource *source);
+/* What the file calls the setting of that name ("llama.block_count"), for error texts; owned. */
+char *sundog_source_dup_key(const SundogSource *source, const char *name);
+
+/* Settings: a missing one returns false or NULL, and so does one of another type; has() tells apart.
+ * Texts are borrowed, valid UTF-8 and end in NUL. */
+bool sundog_source_has(const SundogSource *source, const char *name);
+bool sundog_source_get_uint(const SundogSource *source, const char *name, uint64_t *value);
+bool sundog_source_get_float(const SundogSource *source, const char *name, double *value);
+bool sundog_source_get_bool(const SundogSource *source, const char *name, bool *value);
+const char *sundog_source_get_text(const SundogSource *source, const char *name);
+/* Arrays of numbers (truths count as 0 and 1): 0 where there is none. */
+uint64_t sundog_source_get_array_length(const SundogSource *source, const char *name);
+bool sundog_source_get_array_number(const SundogSource *source, const char *name, uint64_t index,
+                                    double *value);
+/* What the file says of the model as a whole, fit to be shown, or NULL. */
+const char *sundog_source_get_title(const SundogSource *source);
+const char *sundog_source_get_licence(const SundogSource *source);
+
+size_t sundog_source_get_n_tensors(const SundogSource *source);
+void sundog_source_get_tensor(const SundogSource *source, size_t index, SundogSourceTensor *tensor);
+/* False where there is none of that name. */
+bool sundog_source_find_tensor(const SundogSource *source, const char *name,
+                               SundogSourceTensor *tensor);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogSource, sundog_source_free)
