@@ -4,8 +4,6 @@
 
 #include <stdlib.h>
 
-#define NO_REUSE 1u /* SundogSubmit's flag */
-
 static int
 compare_doubles(const void *a, const void *b)
 {
@@ -41,7 +39,7 @@ ask(SundogEngineSession *session, int n_prompt, int n_produced, GRand *random, S
                            .max_tokens = (uint32_t)n_produced,
                            .top_p = 1,
                            .repetition_penalty = 1,
-                           .flags = NO_REUSE};
+                           .flags = SUNDOG_SUBMIT_NO_PREFIX | SUNDOG_SUBMIT_NO_DRAFTS};
     return sundog_engine_session_ask(session, &submit, on_token, NULL, finish, error);
 }
 

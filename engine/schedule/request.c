@@ -39,6 +39,9 @@ sundog_request_new(const SundogSubmit *submit, uint32_t n_limit, uint32_t sequen
     request->penalizes = submit->repetition_penalty != 1 || submit->presence_penalty != 0 ||
                          submit->frequency_penalty != 0;
     request->keeps = !(submit->flags & SUNDOG_SUBMIT_NO_PREFIX);
+    request->drafts = !(submit->flags & SUNDOG_SUBMIT_NO_DRAFTS);
+    if (request->drafts)
+        sundog_draft_init(&request->draft, n_limit);
     request->state.pages = g_new0(int32_t, sequence_pages);
     return request;
 }
@@ -50,6 +53,7 @@ sundog_request_free(SundogRequest *request)
         g_free(request->tokens);
         g_free(request->ends);
         g_free(request->state.pages);
+        sundog_draft_clear(&request->draft);
         g_free(request);
     }
 }
@@ -72,26 +76,25 @@ sundog_request_is_end(const SundogRequest *request, uint32_t token)
 }
 
 uint32_t
-sundog_request_get_n_history(const SundogRequest *request, uint32_t width)
+sundog_request_get_n_history(const SundogRequest *request, uint32_t n_tokens, uint32_t width)
 {
     if (!request->penalizes) {
         return 0;
     }
-    uint32_t n_wanted = request->penalty_window > 0
-                            ? MIN(request->penalty_window, request->n_tokens)
-                            : request->n_tokens - request->n_prompt;
+    uint32_t n_wanted = request->penalty_window > 0 ? MIN(request->penalty_window, n_tokens)
+                                                    : n_tokens - request->n_prompt;
     return MIN(n_wanted, width);
 }
 
 void
-sundog_request_fill_sampling(const SundogRequest *request, SundogSampling *sampling,
-                             int32_t *history, uint32_t width)
+sundog_request_fill_sampling(const SundogRequest *request, uint32_t n_tokens,
+                             SundogSampling *sampling, int32_t *history, uint32_t width)
 {
-    uint32_t n_history = sundog_request_get_n_history(request, width);
+    uint32_t n_history = sundog_request_get_n_history(request, n_tokens, width);
     *sampling = request->sampling;
-    sampling->position = request->n_tokens;
+    sampling->position = n_tokens;
     sampling->n_history = n_history;
-    memcpy(history, request->tokens + request->n_tokens - n_history, n_history * sizeof *history);
+    memcpy(history, request->tokens + n_tokens - n_history, n_history * sizeof *history);
     memset(history + n_history, 0xff, (width - n_history) * sizeof *history);
 }
 

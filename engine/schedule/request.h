@@ -6,6 +6,7 @@
  */
 
 #include "engine/cache/cache.h"
+#include "engine/schedule/draft.h"
 #include "engine/wire/messages.h"
 #include "kernels/contract/sample.h"
 
@@ -16,7 +17,7 @@ typedef struct {
     uint64_t id;
     uint64_t arrival; /* counts SUBMITs: the order of admission, and of who gives way */
 
-    uint32_t *tokens; /* [n_limit] prompt, then what was produced */
+    uint32_t *tokens; /* [n_limit] prompt, then what was produced, then the step's drafts */
     uint32_t n_tokens;
     uint32_t n_prompt;
     uint32_t n_limit; /* where max_tokens or the context ends it */
@@ -26,15 +27,18 @@ typedef struct {
     uint32_t penalty_window;
     bool penalizes;
     bool keeps; /* takes part in reuse */
+    bool drafts;
 
     SundogSequenceState state;
     uint32_t n_cached; /* prompt tokens found when first admitted */
     bool admitted;     /* was in a step before */
     bool sampled;      /* has produced a token in this engine */
+    SundogDraft draft; /* where it drafts */
 
     /* In the step that is being packed or runs. */
-    uint32_t n_rows;    /* tokens of it in the step, 0: not in it */
-    uint32_t logit_row; /* of its last token, or UINT32_MAX */
+    uint32_t n_rows;    /* tokens of it in the step, drafts included; 0: not in it */
+    uint32_t n_drafts;  /* guessed tokens behind its own */
+    uint32_t logit_row; /* of its last token, those of the drafts follow; or UINT32_MAX */
 
     int64_t arrived_us;
     int64_t started_us; /* of its first step */
@@ -51,11 +55,13 @@ void sundog_request_free(SundogRequest *request);
 /* Tokens that must still run before the next can be sampled: 1 while decoding. */
 uint32_t sundog_request_get_n_left(const SundogRequest *request);
 bool sundog_request_is_end(const SundogRequest *request, uint32_t token);
-/* How many tokens the penalties look at, at most `width`. */
-uint32_t sundog_request_get_n_history(const SundogRequest *request, uint32_t width);
-/* Fills one row of the sample program; history [width] where width is at least get_n_history(). */
-void sundog_request_fill_sampling(const SundogRequest *request, SundogSampling *sampling,
-                                  int32_t *history, uint32_t width);
+/* How many tokens the penalties look at, at most `width`, once n_tokens are there. */
+uint32_t sundog_request_get_n_history(const SundogRequest *request, uint32_t n_tokens,
+                                      uint32_t width);
+/* Fills the row of the sample program for the token after n_tokens; history [width] where width is at
+ * least get_n_history(). */
+void sundog_request_fill_sampling(const SundogRequest *request, uint32_t n_tokens,
+                                  SundogSampling *sampling, int32_t *history, uint32_t width);
 /* The message of its end, at a time and in a step. */
 SundogFinish sundog_request_get_finish(const SundogRequest *request, SundogFinishReason reason,
                                        uint64_t step, int64_t now_us);

@@ -24,11 +24,18 @@ struct SundogScheduler {
     SundogStatistics statistics;
 };
 
+static int64_t
+now_us(const SundogScheduler *scheduler)
+{
+    const SundogSchedulerOptions *options = &scheduler->options;
+    return options->clock ? options->clock(options->clock_data) : g_get_monotonic_time();
+}
+
 static void
 send_finish(SundogScheduler *scheduler, const SundogRequest *request, SundogFinishReason reason)
 {
     SundogFinish finish = sundog_request_get_finish(request, reason, scheduler->statistics.n_steps,
-                                                    g_get_monotonic_time());
+                                                    now_us(scheduler));
     sundog_outbox_finish(scheduler->outbox, &finish);
     *(reason == SUNDOG_FINISH_CANCELLED ? &scheduler->statistics.n_cancelled
                                         : &scheduler->statistics.n_finished) += 1;
@@ -145,42 +152,87 @@ make_room(SundogScheduler *scheduler)
 }
 
 static void
-pack_request(SundogScheduler *scheduler, SundogRequest *request, uint32_t n_rows)
+pack_request(SundogScheduler *scheduler, SundogRequest *request, uint32_t n_rows, uint32_t n_drafts)
 {
-    sundog_step_batch_add(scheduler->batch, request, n_rows);
+    sundog_step_batch_add(scheduler->batch, request, n_rows, n_drafts);
     if (!request->admitted) {
         request->admitted = true;
-        request->started_us = g_get_monotonic_time();
+        request->started_us = now_us(scheduler);
         sundog_outbox_admitted(scheduler->outbox, request);
     }
 }
 
-/* Returns how many there are. */
-static uint32_t
-pack_decoding(SundogScheduler *scheduler)
+static bool
+is_decoding(const SundogRequest *request)
 {
+    return sundog_request_get_n_left(request) == 1;
+}
+
+static uint32_t
+count_decoding(const SundogScheduler *scheduler)
+{
+    uint32_t n_decoding = 0;
     for (uint32_t i = 0; i < scheduler->n_running; i++) {
-        if (sundog_request_get_n_left(scheduler->running[i]) == 1) {
-            pack_request(scheduler, scheduler->running[i], 1);
+        n_decoding += is_decoding(scheduler->running[i]);
+    }
+    return n_decoding;
+}
+
+/* Guesses behind the request's tokens, as many as pay; n_most by the step's own bounds. Pages for them
+ * are taken where they are free for the asking: no one gives way for a guess. */
+static uint32_t
+draft_tokens(SundogScheduler *scheduler, SundogRequest *request, uint32_t n_decoding,
+             uint32_t n_most)
+{
+    if (!request->drafts || scheduler->runner->max_drafts == 0 ||
+        !sundog_draft_find(&request->draft, request->tokens, request->n_tokens)) {
+        return 0;
+    }
+    n_most = MIN(n_most, scheduler->runner->max_drafts);
+    n_most = MIN(n_most, request->n_limit - request->n_tokens - 1);
+    uint32_t n_drafts = sundog_step_budget_get_n_drafts(&scheduler->budget, n_decoding,
+                                                        request->draft.share, n_most);
+    if (!sundog_cache_reserve(scheduler->cache, &request->state, request->n_tokens + n_drafts)) {
+        return 0;
+    }
+    sundog_draft_write(&request->draft, request->tokens, request->n_tokens, n_drafts);
+    return n_drafts;
+}
+
+/* Returns how many drafts there are. */
+static uint32_t
+pack_decoding(SundogScheduler *scheduler, uint32_t n_decoding)
+{
+    /* A row for each that runs: prompts that end in this step have one too. */
+    const SundogStepSize *max = &scheduler->runner->max;
+    uint32_t n_spare = MIN(max->n_logit_rows, max->n_tokens) - scheduler->n_running;
+    uint32_t n_drafts = 0;
+    for (uint32_t i = 0; i < scheduler->n_running; i++) {
+        SundogRequest *request = scheduler->running[i];
+        if (is_decoding(request)) {
+            uint32_t n = draft_tokens(scheduler, request, n_decoding, n_spare - n_drafts);
+            pack_request(scheduler, request, 1, n);
+            n_drafts += n;
         }
     }
-    return scheduler->batch->size.n_tokens;
+    return n_drafts;
 }
 
 /* Returns how many prompt tokens there are. */
 static uint32_t
-pack_prefill(SundogScheduler *scheduler, uint32_t n_decoding)
+pack_prefill(SundogScheduler *scheduler)
 {
-    uint32_t n_free = sundog_step_budget_get(&scheduler->budget, n_decoding);
+    uint32_t n_before = scheduler->batch->size.n_tokens;
+    uint32_t n_free = sundog_step_budget_get(&scheduler->budget, n_before);
     for (uint32_t i = 0; i < scheduler->n_running && n_free > 0; i++) {
         uint32_t n_left = sundog_request_get_n_left(scheduler->running[i]);
         if (n_left > 1) {
             uint32_t n_rows = MIN(n_left, n_free);
-            pack_request(scheduler, scheduler->running[i], n_rows);
+            pack_request(scheduler, scheduler->running[i], n_rows, 0);
             n_free -= n_rows;
         }
     }
-    return scheduler->batch->size.n_tokens - n_decoding;
+    return scheduler->batch->size.n_tokens - n_before;
 }
 
 static bool
@@ -206,25 +258,52 @@ fail_step(SundogScheduler *scheduler, const char *text)
 static void
 append_token(SundogScheduler *scheduler, SundogRequest *request, uint32_t token)
 {
-    int64_t now_us = g_get_monotonic_time();
-    request->first_us = request->first_us ? request->first_us : now_us;
-    request->last_us = now_us;
+    request->last_us = now_us(scheduler);
+    request->first_us = request->first_us ? request->first_us : request->last_us;
     request->sampled = true;
     sundog_outbox_token(scheduler->outbox, request, token);
     request->tokens[request->n_tokens++] = token;
     scheduler->statistics.n_produced_tokens++;
 }
 
-/* What a request's own row of the step says: more to come, or one of the ends. */
+/* How many of its drafts are the tokens that were sampled, each after the one before; an end is not
+ * counted, since nothing comes after it. */
+static uint32_t
+count_right(const SundogScheduler *scheduler, const SundogRequest *request)
+{
+    const int32_t *sampled = scheduler->runner->token + request->logit_row;
+    const uint32_t *drafts = request->tokens + request->n_tokens;
+    uint32_t n_right = 0;
+    while (n_right < request->n_drafts && sampled[n_right] == (int32_t)drafts[n_right] &&
+           !sundog_request_is_end(request, drafts[n_right])) {
+        n_right++;
+    }
+    return n_right;
+}
+
+/* Leaves in the step's rows of the request only what is its own and what proved right. */
+static void
+judge_drafts(SundogScheduler *scheduler, SundogRequest *request)
+{
+    if (request->logit_row == UINT32_MAX || !request->drafts) {
+        return;
+    }
+    uint32_t n_right = count_right(scheduler, request);
+    sundog_draft_learn(&request->draft, request->tokens, request->n_tokens,
+                       (uint32_t)scheduler->runner->token[request->logit_row], request->n_drafts,
+                       n_right);
+    scheduler->statistics.n_drafted_tokens += request->n_drafts;
+    scheduler->statistics.n_accepted_tokens += n_right;
+    request->n_rows -= request->n_drafts - n_right;
+    request->n_drafts = n_right;
+}
+
+/* What a request's rows of the step say: more to come, or one of the ends. */
 typedef enum { ROW_GOES_ON, ROW_STOPS, ROW_IS_FULL, ROW_IS_NOT_FINITE } RowEnd;
 
 static RowEnd
-take_token(SundogScheduler *scheduler, SundogRequest *request)
+take_token(SundogScheduler *scheduler, SundogRequest *request, int32_t token)
 {
-    if (request->logit_row == UINT32_MAX) {
-        return ROW_GOES_ON;
-    }
-    int32_t token = scheduler->runner->token[request->logit_row];
     if (token < 0 || (uint32_t)token >= scheduler->runner->n_vocabulary) {
         return ROW_IS_NOT_FINITE;
     }
@@ -233,6 +312,20 @@ take_token(SundogScheduler *scheduler, SundogRequest *request)
     }
     append_token(scheduler, request, (uint32_t)token);
     return request->n_tokens == request->n_limit ? ROW_IS_FULL : ROW_GOES_ON;
+}
+
+/* The tokens of its own row and of the drafts that were right, up to an end. */
+static RowEnd
+take_tokens(SundogScheduler *scheduler, SundogRequest *request)
+{
+    RowEnd end = ROW_GOES_ON;
+    if (request->logit_row == UINT32_MAX) {
+        return end;
+    }
+    for (uint32_t i = 0; i <= request->n_drafts && end == ROW_GOES_ON; i++) {
+        end = take_token(scheduler, request, scheduler->runner->token[request->logit_row + i]);
+    }
+    return end;
 }
 
 static void
@@ -274,8 +367,9 @@ take_results(SundogScheduler *scheduler)
     uint32_t n_sequences = scheduler->batch->size.n_sequences;
     g_autofree RowEnd *ends = g_new(RowEnd, n_sequences);
     for (uint32_t i = 0; i < n_sequences; i++) {
+        judge_drafts(scheduler, scheduler->batch->requests[i]);
         advance_request(scheduler, scheduler->batch->requests[i]);
-        ends[i] = take_token(scheduler, scheduler->batch->requests[i]);
+        ends[i] = take_tokens(scheduler, scheduler->batch->requests[i]);
     }
     sundog_outbox_end_step(scheduler->outbox, scheduler->statistics.n_steps);
     for (uint32_t i = 0; i < n_sequences; i++) {
@@ -296,7 +390,7 @@ sundog_scheduler_new(const SundogSchedulerOptions *options, const SundogStepRunn
         scheduler->options.max_queued = DEFAULT_MAX_QUEUED;
     }
     scheduler->runner = runner;
-    scheduler->outbox = sundog_outbox_new(outbox, runner->max.n_sequences);
+    scheduler->outbox = sundog_outbox_new(outbox, runner->max.n_logit_rows);
     scheduler->cache =
         sundog_cache_new(&(SundogCacheOptions){.n_pages = runner->pool_pages,
                                                .page_tokens = runner->page_tokens,
@@ -429,12 +523,13 @@ sundog_scheduler_has_work(const SundogScheduler *scheduler)
 void
 sundog_scheduler_step(SundogScheduler *scheduler)
 {
-    int64_t start_us = g_get_monotonic_time();
+    int64_t start_us = now_us(scheduler);
     admit_waiting(scheduler);
     make_room(scheduler);
     sundog_step_batch_begin(scheduler->batch);
-    uint32_t n_decoding = pack_decoding(scheduler);
-    uint32_t n_prefill = pack_prefill(scheduler, n_decoding);
+    uint32_t n_decoding = count_decoding(scheduler);
+    uint32_t n_drafts = pack_decoding(scheduler, n_decoding);
+    uint32_t n_prefill = pack_prefill(scheduler);
     if (scheduler->batch->size.n_tokens == 0) {
         return;
     }
@@ -446,8 +541,8 @@ sundog_scheduler_step(SundogScheduler *scheduler)
     } else {
         fail_step(scheduler, error ? error->message : "the step could not run");
     }
-    int64_t step_us = g_get_monotonic_time() - start_us;
-    sundog_step_budget_learn(&scheduler->budget, n_decoding, n_prefill, step_us);
+    int64_t step_us = now_us(scheduler) - start_us;
+    sundog_step_budget_learn(&scheduler->budget, n_decoding, n_drafts, n_prefill, step_us);
     scheduler->statistics.step_us += (uint64_t)step_us;
 }
 

@@ -5,6 +5,11 @@
  * admits the oldest that fit; a step packs one row of each decoding request, then chunks of prompts
  * under a budget; after it, tokens are taken, sent, and their state becomes valid.
  *
+ * Drafts: a decoding request may take along guesses of its next tokens. Each of their rows is sampled
+ * as if it ran alone, with the random numbers of its own position, and counts only while every guess
+ * before it was the token sampled: so that what comes out is the same, bit for bit, with drafts and
+ * without.
+ *
  * Pages: a request is admitted with pages for its tokens and one page to grow. When the pool runs out,
  * prefixes that nobody uses go first, then the youngest request gives its pages up and is readmitted
  * later with all its tokens; the oldest always goes on. A token depends on its own request alone.
@@ -20,6 +25,8 @@ typedef struct {
     uint32_t context_length; /* tokens a sequence may have; bounded by pool and page table too */
     int32_t max_kept_pages;  /* kept for reuse; -1: all that are free */
     uint32_t max_queued;     /* requests that wait; 0 is 16,384 */
+    int64_t (*clock)(void *data); /* in microseconds; NULL is g_get_monotonic_time() */
+    void *clock_data;
 } SundogSchedulerOptions;
 
 typedef struct SundogScheduler SundogScheduler;
@@ -32,7 +39,7 @@ void sundog_scheduler_free(SundogScheduler *scheduler);
 /* The longest a sequence may be in fact, prompt and answer. */
 uint32_t sundog_scheduler_get_context_length(const SundogScheduler *scheduler);
 
-/* Queues a request that arrived at a time of g_get_monotonic_time(). One that cannot be answered gets
+/* Queues a request that arrived at a time of the clock. One that cannot be answered gets
  * its FAULT at once; an id that is in use is ignored, since the request it names must go on. */
 void sundog_scheduler_submit(SundogScheduler *scheduler, const SundogSubmit *submit,
                              int64_t arrived_us);

@@ -48,29 +48,46 @@ n_pages_read(const SundogStepBatch *batch, const SundogRequest *request)
     return (request->state.n_valid + request->n_rows + page_tokens - 1) / page_tokens;
 }
 
-void
-sundog_step_batch_add(SundogStepBatch *batch, SundogRequest *request, uint32_t n_rows)
+/* One row for the last token and for each draft behind it. */
+static void
+add_logit_rows(SundogStepBatch *batch, SundogRequest *request)
 {
     const SundogStepRunner *runner = batch->runner;
     SundogStepSize *size = &batch->size;
-    g_assert(n_rows > 0 && n_rows <= sundog_request_get_n_left(request));
-    g_assert(size->n_tokens + n_rows <= runner->max.n_tokens);
+    request->logit_row = size->n_logit_rows;
+    for (uint32_t i = 0; i <= request->n_drafts; i++) {
+        g_assert(size->n_logit_rows < runner->max.n_logit_rows);
+        runner->logit_rows[size->n_logit_rows++] =
+            (int32_t)(size->n_tokens - 1 - request->n_drafts + i);
+    }
+    uint32_t n_history = sundog_request_get_n_history(
+        request, request->n_tokens + request->n_drafts, runner->max.history);
+    size->history = MAX(size->history, n_history);
+}
+
+void
+sundog_step_batch_add(SundogStepBatch *batch, SundogRequest *request, uint32_t n_rows,
+                      uint32_t n_drafts)
+{
+    const SundogStepRunner *runner = batch->runner;
+    SundogStepSize *size = &batch->size;
+    uint32_t n_left = sundog_request_get_n_left(request);
+    g_assert(n_rows > 0 && n_rows <= n_left && (n_drafts == 0 || n_rows == n_left));
+    g_assert(size->n_tokens + n_rows + n_drafts <= runner->max.n_tokens);
     g_assert(size->n_sequences < runner->max.n_sequences);
 
-    request->n_rows = n_rows;
+    request->n_rows = n_rows + n_drafts;
+    request->n_drafts = n_drafts;
     add_rows(batch, request);
     runner->start_position[size->n_sequences] = (int32_t)request->state.n_valid;
     batch->requests[size->n_sequences++] = request;
-    size->n_tokens += n_rows;
+    size->n_tokens += request->n_rows;
     runner->first_row[size->n_sequences] = (int32_t)size->n_tokens;
     size->sequence_pages = MAX(size->sequence_pages, n_pages_read(batch, request));
 
     request->logit_row = UINT32_MAX;
-    if (n_rows == sundog_request_get_n_left(request)) {
-        request->logit_row = size->n_logit_rows;
-        runner->logit_rows[size->n_logit_rows++] = (int32_t)size->n_tokens - 1;
-        size->history =
-            MAX(size->history, sundog_request_get_n_history(request, runner->max.history));
+    if (n_rows == n_left) {
+        add_logit_rows(batch, request);
     }
 }
 
@@ -88,18 +105,26 @@ fill_page_table(const SundogStepBatch *batch, uint32_t sequence)
     }
 }
 
+static void
+fill_sampling(const SundogStepBatch *batch, const SundogRequest *request)
+{
+    const SundogStepRunner *runner = batch->runner;
+    uint32_t width = batch->size.history;
+    for (uint32_t i = 0; i <= request->n_drafts; i++) {
+        uint32_t row = request->logit_row + i;
+        sundog_request_fill_sampling(request, request->n_tokens + i, &runner->sampling[row],
+                                     runner->history + (size_t)row * width, width);
+    }
+}
+
 void
 sundog_step_batch_finish(SundogStepBatch *batch)
 {
-    const SundogStepRunner *runner = batch->runner;
     for (uint32_t i = 0; i < batch->size.n_sequences; i++) {
         const SundogRequest *request = batch->requests[i];
         fill_page_table(batch, i);
         if (request->logit_row != UINT32_MAX) {
-            sundog_request_fill_sampling(request, &runner->sampling[request->logit_row],
-                                         runner->history +
-                                             (size_t)request->logit_row * batch->size.history,
-                                         batch->size.history);
+            fill_sampling(batch, request);
         }
     }
 }

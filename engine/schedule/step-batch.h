@@ -19,9 +19,11 @@ SundogStepBatch *sundog_step_batch_new(const SundogStepRunner *runner);
 void sundog_step_batch_free(SundogStepBatch *batch);
 
 void sundog_step_batch_begin(SundogStepBatch *batch);
-/* Adds the next n_rows tokens that have not run; pages for them must be reserved. Where they reach
- * the end of the tokens, the last gets a row of logits. */
-void sundog_step_batch_add(SundogStepBatch *batch, SundogRequest *request, uint32_t n_rows);
+/* Adds the next n_rows tokens that have not run, then n_drafts that stand behind them; pages for them
+ * must be reserved. Where they reach the end of the tokens, the last gets a row of logits, and so does
+ * each draft; else there are none. */
+void sundog_step_batch_add(SundogStepBatch *batch, SundogRequest *request, uint32_t n_rows,
+                           uint32_t n_drafts);
 void sundog_step_batch_finish(SundogStepBatch *batch);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogStepBatch, sundog_step_batch_free)

@@ -1,4 +1,4 @@
-/* Two running averages and a division. */
+/* Three running averages and what follows from them. */
 
 #include "engine/schedule/step-budget.h"
 #include <glib.h>
@@ -37,14 +37,39 @@ average(double *mean, double value)
     *mean = *mean > 0 ? *mean + WEIGHT * (value - *mean) : value;
 }
 
-void
-sundog_step_budget_learn(SundogStepBudget *budget, uint32_t n_decoding, uint32_t n_prefill,
-                         int64_t step_us)
+uint32_t
+sundog_step_budget_get_n_drafts(const SundogStepBudget *budget, uint32_t n_decoding, double share,
+                                uint32_t n_most)
 {
-    if (n_prefill == 0) {
+    if (budget->decode_us <= 0) {
+        return 0;
+    }
+    if (budget->draft_us <= 0) {
+        return MIN(n_most, 1); /* one, to measure */
+    }
+    double n_tokens = n_decoding;
+    double step_us = budget->decode_us;
+    double gain = share;
+    uint32_t n_drafts = 0;
+    while (n_drafts < n_most && gain * step_us > n_tokens * budget->draft_us) {
+        n_tokens += gain;
+        step_us += budget->draft_us;
+        gain *= share;
+        n_drafts++;
+    }
+    return n_drafts;
+}
+
+void
+sundog_step_budget_learn(SundogStepBudget *budget, uint32_t n_decoding, uint32_t n_drafts,
+                         uint32_t n_prefill, int64_t step_us)
+{
+    if (n_prefill == 0 && n_drafts == 0) {
         average(&budget->decode_us, (double)step_us);
+    } else if (n_prefill == 0) {
+        average(&budget->draft_us, MAX((double)step_us - budget->decode_us, 1) / n_drafts);
     } else if (n_prefill >= LEAST_MEASURED) {
-        double decode_us = n_decoding > 0 ? budget->decode_us : 0;
+        double decode_us = n_decoding > 0 ? budget->decode_us + n_drafts * budget->draft_us : 0;
         average(&budget->token_us, MAX((double)step_us - decode_us, 1) / n_prefill);
     }
 }

@@ -23,6 +23,9 @@ typedef struct {
     uint32_t n_vocabulary;
     uint32_t page_tokens;
     int32_t pool_pages; /* the null page included */
+    uint32_t
+        max_drafts; /* rows that a step may take back of a sequence; 0 where its state or the bits
+                            of its tokens do not allow that */
 
     /* Inputs of the forward program, as engine/core/step.h says; large enough for `max`. */
     int32_t *tokens;

@@ -70,7 +70,8 @@ typedef struct {
 
 typedef enum {
     SUNDOG_SUBMIT_NO_PREFIX = 1, /* do not reuse or keep a prefix */
-    SUNDOG_SUBMIT_ALL_FLAGS = 1,
+    SUNDOG_SUBMIT_NO_DRAFTS = 2, /* a token a step, as a benchmark of decoding wants it */
+    SUNDOG_SUBMIT_ALL_FLAGS = 3,
 } SundogSubmitFlags;
 
 typedef struct {
@@ -131,6 +132,8 @@ typedef struct {
     X(n_prompt_tokens)                               \
     X(n_cached_tokens)                               \
     X(n_produced_tokens)                             \
+    X(n_drafted_tokens)  /* guessed and tried */     \
+    X(n_accepted_tokens) /* of them, proved right */ \
     X(n_finished)                                    \
     X(n_cancelled)                                   \
     X(n_running)      /* now */                      \

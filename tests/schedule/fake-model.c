@@ -103,6 +103,7 @@ forward(void *data, const SundogStepSize *size, GError **error)
     FakeModel *model = data;
     const SundogStepRunner *runner = &model->runner;
     model->n_steps++;
+    model->now_us += 950 + 50 * (int64_t)size->n_tokens;
     model->n_prefill_rows = model->n_decoding_rows = 0;
     g_assert_cmpuint(size->n_tokens, >, 0);
     g_assert_cmpuint(size->n_tokens, <=, runner->max.n_tokens);
@@ -129,6 +130,9 @@ forward(void *data, const SundogStepSize *size, GError **error)
 static uint32_t
 choose(uint64_t logits, const SundogSampling *sampling, const int32_t *history)
 {
+    if (sampling->top_k == FAKE_REPEATS && sampling->position * 2654435761u % 29 != 0) {
+        return (uint32_t)sampling->position % FAKE_REPEATS;
+    }
     uint64_t hash = mix(logits, sampling->temperature > 0 ? sampling->seed : 0);
     hash = mix(hash, sampling->position);
     hash = mix(hash, (uint64_t)sampling->top_k);
@@ -167,6 +171,12 @@ copy_page(int32_t from, int32_t to, void *data)
            page_tokens * sizeof *model->slots);
 }
 
+int64_t
+fake_model_clock(void *model)
+{
+    return ((FakeModel *)model)->now_us;
+}
+
 FakeModel *
 fake_model_new(const FakeModelOptions *options)
 {
@@ -183,6 +193,7 @@ fake_model_new(const FakeModelOptions *options)
         .n_vocabulary = FAKE_VOCABULARY,
         .page_tokens = options->page_tokens,
         .pool_pages = options->pool_pages,
+        .max_drafts = options->max_drafts,
         .tokens = g_new0(int32_t, n_rows),
         .positions = g_new0(int32_t, n_rows),
         .token_sequence = g_new0(int32_t, n_rows),

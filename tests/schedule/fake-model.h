@@ -14,6 +14,8 @@
 /* A prompt with this token gives logits that are not finite, one with the other makes a step fail. */
 #define FAKE_POISON 666
 #define FAKE_FAILURE 667
+/* A request with this top_k gets an answer that mostly repeats itself, so that drafts are right. */
+#define FAKE_REPEATS 11
 
 typedef struct {
     SundogStepRunner runner;
@@ -24,6 +26,7 @@ typedef struct {
     uint32_t n_prefill_rows;  /* of the last step */
     uint32_t n_decoding_rows; /* of the last step */
     bool checks;              /* off only to measure the scheduler alone */
+    int64_t now_us;           /* a step takes 1,000 us and 50 for each row past its first */
 } FakeModel;
 
 typedef struct {
@@ -33,10 +36,14 @@ typedef struct {
     uint32_t max_tokens;
     uint32_t max_sequences;
     uint32_t history;
+    uint32_t max_drafts;
 } FakeModelOptions;
 
 FakeModel *fake_model_new(const FakeModelOptions *options);
 void fake_model_free(FakeModel *model);
+
+/* The model's own clock, for a scheduler's options. */
+int64_t fake_model_clock(void *model);
 
 /* The token after tokens [n_tokens] of a request, as a model would sample it. */
 uint32_t fake_model_next(const SundogSubmit *submit, const uint32_t *tokens, uint32_t n_tokens,

@@ -120,7 +120,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
                                              .sequence_pages = SEQUENCE_PAGES,
                                              .max_tokens = 9,
                                              .max_sequences = 4,
-                                             .history = 6};
+                                             .history = 6,
+                                             .max_drafts = 3};
     g_autofree World *world = g_new0(World, 1);
     world->data = data;
     world->n_left = n_bytes;
@@ -130,7 +131,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     world->answers = answers_new();
     world->scheduler = sundog_scheduler_new(
         &(SundogSchedulerOptions){.context_length = PAGE_TOKENS * SEQUENCE_PAGES - 1,
-                                  .max_kept_pages = n_bytes % 2 ? -1 : 3},
+                                  .max_kept_pages = n_bytes % 2 ? -1 : 3,
+                                  .clock = fake_model_clock,
+                                  .clock_data = world->model},
         &world->model->runner, world->outbox);
     while (world->n_left > 0) {
         act(world);

@@ -169,6 +169,7 @@ test_cancel(void)
     start(&client);
     SundogSubmit request = make_request(prompt, 20, 100);
     Answer *expected = run_alone(&client, request);
+    request.flags = SUNDOG_SUBMIT_NO_DRAFTS; /* which end this repetitive answer too soon */
     Answer *decoding = engine_client_submit(&client, &request);
     Answer *staying = engine_client_submit(&client, &request);
     engine_client_wait_tokens(&client, decoding, 3);
@@ -197,6 +198,7 @@ test_cancel_in_prefill(void)
     SundogSubmit request = make_request(prompt, n_prompt, 20);
     Answer *clean = run_alone(&client, request);
     SundogSubmit other = make_request(prompt + 7, 5, 200);
+    other.flags = SUNDOG_SUBMIT_NO_DRAFTS;
     Answer *beside = engine_client_submit(&client, &other); /* keeps the chunks small */
     engine_client_wait_tokens(&client, beside, 2);
     Answer *cancelled = engine_client_submit(&client, &request);
@@ -281,6 +283,26 @@ test_killed_and_resubmitted(void)
                     whole->tokens->data + cut->tokens->len * 4, rest->tokens->len * 4);
     engine_client_clear(&client);
     engine_client_clear(&next);
+}
+
+/* The same tokens with drafts as without, greedy and sampled, in fewer steps where the model repeats
+ * itself, as a random one does. */
+static void
+test_drafts(void)
+{
+    EngineClient client;
+    start(&client);
+    for (int i = 0; i < 4; i++) {
+        SundogSubmit request = make_request(prompt, 60, 200);
+        request.temperature = i * 0.3;
+        request.seed = 5;
+        Answer *with_drafts = run_alone(&client, request);
+        request.flags = SUNDOG_SUBMIT_NO_PREFIX | SUNDOG_SUBMIT_NO_DRAFTS;
+        Answer *without = engine_client_submit(&client, &request);
+        engine_client_wait_ended(&client, without);
+        check_equal(with_drafts, without);
+    }
+    engine_client_clear(&client);
 }
 
 static void
@@ -441,6 +463,7 @@ add_tests(void)
     g_test_add_func("/engine/page-borders", test_page_borders);
     g_test_add_func("/engine/context-end", test_context_end);
     g_test_add_func("/engine/killed-and-resubmitted", test_killed_and_resubmitted);
+    g_test_add_func("/engine/drafts", test_drafts);
     g_test_add_func("/engine/shutdown-drains", test_shutdown_drains);
     g_test_add_func("/engine/load-faults", test_load_faults);
     g_test_add_func("/engine/memory-flat", test_memory_flat);

@@ -21,7 +21,8 @@ static const FakeModelOptions plain = {.page_tokens = 64,
                                        .sequence_pages = CONTEXT / 64,
                                        .max_tokens = 128,
                                        .max_sequences = 8,
-                                       .history = 32};
+                                       .history = 32,
+                                       .max_drafts = 7};
 
 static Engine
 start(const FakeModelOptions *options)
@@ -30,7 +31,9 @@ start(const FakeModelOptions *options)
         .model = fake_model_new(options), .outbox = g_byte_array_new(), .answers = answers_new()};
     engine.scheduler = sundog_scheduler_new(
         &(SundogSchedulerOptions){.context_length = options->sequence_pages * options->page_tokens,
-                                  .max_kept_pages = -1},
+                                  .max_kept_pages = -1,
+                                  .clock = fake_model_clock,
+                                  .clock_data = engine.model},
         &engine.model->runner, engine.outbox);
     return engine;
 }
@@ -71,7 +74,7 @@ static Answer *
 submit(Engine *engine, const SundogSubmit *request)
 {
     Answer *answer = answers_expect(engine->answers, request->id, request->n_produced);
-    sundog_scheduler_submit(engine->scheduler, request, g_get_monotonic_time());
+    sundog_scheduler_submit(engine->scheduler, request, engine->model->now_us);
     answers_take_bytes(engine->answers, engine->outbox);
     return answer;
 }
@@ -195,7 +198,7 @@ run_many(const FakeModelOptions *options, uint32_t n_requests, uint32_t max_prom
         requests[i] = request_of(i + 1, prompt, n_prompt, 1 + g_rand_int(random) % max_tokens);
         requests[i].seed = i % 5;
         requests[i].temperature = i % 3;
-        requests[i].top_k = (int32_t)(i % 4);
+        requests[i].top_k = i % 5 == 4 ? FAKE_REPEATS : (int32_t)(i % 4);
         requests[i].presence_penalty = i % 3 == 1;
         requests[i].penalty_window = i % 7 * 10;
         requests[i].flags = i % 6 == 0 ? SUNDOG_SUBMIT_NO_PREFIX : 0;
@@ -542,6 +545,93 @@ test_decoding_goes_first(void)
 }
 
 /* Thousands of requests, some cancelled: what is in use at the end is what was at the start (G9). */
+/* A prompt as the repeating answers go on. */
+static uint32_t *
+make_cycle(uint32_t n_tokens)
+{
+    uint32_t *tokens = g_new(uint32_t, n_tokens);
+    for (uint32_t i = 0; i < n_tokens; i++) {
+        tokens[i] = i % FAKE_REPEATS;
+    }
+    return tokens;
+}
+
+static void
+test_drafts(void)
+{
+    Engine engine = start(&plain);
+    g_autofree uint32_t *prompt = make_cycle(40);
+    SundogSubmit request = request_of(1, prompt, 40, 300);
+    request.top_k = FAKE_REPEATS;
+    Answer *answer = submit(&engine, &request);
+    run(&engine);
+    check_full(&engine, &request, answer);
+    SundogStatistics statistics;
+    sundog_scheduler_get_statistics(engine.scheduler, &statistics);
+    g_assert_cmpuint(statistics.n_accepted_tokens, >, 150);
+    g_assert_cmpuint(statistics.n_accepted_tokens, <, statistics.n_drafted_tokens);
+    g_assert_cmpuint(statistics.n_steps, ==, 1 + 299 - statistics.n_accepted_tokens);
+    uint64_t n_with_drafts = statistics.n_steps;
+
+    request.id = 2;
+    request.flags = SUNDOG_SUBMIT_NO_DRAFTS | SUNDOG_SUBMIT_NO_PREFIX;
+    answer = submit(&engine, &request);
+    run(&engine);
+    check_full(&engine, &request, answer);
+    sundog_scheduler_get_statistics(engine.scheduler, &statistics);
+    g_assert_cmpuint(statistics.n_steps - n_with_drafts, ==, 300);
+    stop(&engine);
+}
+
+/* An end among the drafts ends the answer, though what was guessed behind it is right too. */
+static void
+test_end_among_drafts(void)
+{
+    Engine engine = start(&plain);
+    g_autofree uint32_t *prompt = make_cycle(40);
+    const uint32_t ends[] = {(40 + 9) % FAKE_REPEATS};
+    SundogSubmit request = request_of(1, prompt, 40, 300);
+    request.top_k = FAKE_REPEATS;
+    request.ends = ends;
+    request.n_ends = 1;
+    Answer *answer = submit(&engine, &request);
+    run(&engine);
+    g_assert_cmpint(answer->finish.reason, ==, SUNDOG_FINISH_STOP);
+    g_assert_cmpuint(answer->tokens->len, ==, 9);
+    check_tokens(&engine, &request, answer);
+    SundogStatistics statistics;
+    sundog_scheduler_get_statistics(engine.scheduler, &statistics);
+    g_assert_cmpuint(statistics.n_accepted_tokens, >, 0);
+    stop(&engine);
+}
+
+/* Answers that never repeat: guesses from a prompt that misleads are soon given up. */
+static void
+test_wrong_drafts(void)
+{
+    Engine engine = start(&plain);
+    g_autofree uint32_t *prompt = make_prompt(9, 30);
+    g_autoptr(GArray) told = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    SundogSubmit request = request_of(1, prompt, 30, 300);
+    Answer *answer = submit(&engine, &request);
+    run(&engine);
+    /* Each three tokens of the answer stand in the new prompt, with another behind them. */
+    for (guint i = 0; i + 3 < answer->tokens->len && told->len < 190; i++) {
+        uint32_t wrong = FAKE_VOCABULARY - 1;
+        g_array_append_vals(told, &g_array_index(answer->tokens, uint32_t, i), 3);
+        g_array_append_val(told, wrong);
+    }
+    SundogSubmit misled = request_of(2, (uint32_t *)told->data, told->len, 300);
+    Answer *second = submit(&engine, &misled);
+    run(&engine);
+    check_full(&engine, &misled, second);
+    SundogStatistics statistics;
+    sundog_scheduler_get_statistics(engine.scheduler, &statistics);
+    g_assert_cmpuint(statistics.n_accepted_tokens, ==, 0);
+    g_assert_cmpuint(statistics.n_drafted_tokens, <, 30);
+    stop(&engine);
+}
+
 static void
 test_memory_flat(void)
 {
@@ -587,6 +677,9 @@ main(int argc, char **argv)
     g_test_add_func("/scheduler/step-fails", test_step_fails);
     g_test_add_func("/scheduler/bad-requests", test_bad_requests);
     g_test_add_func("/scheduler/decoding-goes-first", test_decoding_goes_first);
+    g_test_add_func("/scheduler/drafts", test_drafts);
+    g_test_add_func("/scheduler/end-among-drafts", test_end_among_drafts);
+    g_test_add_func("/scheduler/wrong-drafts", test_wrong_drafts);
     g_test_add_func("/scheduler/memory-flat", test_memory_flat);
     return g_test_run();
 }

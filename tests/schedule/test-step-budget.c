@@ -12,13 +12,13 @@ run_steps(double token_us, double step_us, uint32_t n_decoding, uint32_t max_tok
     int64_t last_us = 0;
     for (int i = 0; i < 30; i++) {
         if (i % 3 == 0) {
-            sundog_step_budget_learn(&budget, 4, 0, (int64_t)step_us);
+            sundog_step_budget_learn(&budget, 4, 0, 0, (int64_t)step_us);
         }
         uint32_t n = sundog_step_budget_get(&budget, n_decoding);
         g_assert_cmpuint(n, >, 0);
         g_assert_cmpuint(n + n_decoding, <=, max_tokens);
         last_us = (int64_t)(step_us + token_us * n);
-        sundog_step_budget_learn(&budget, n_decoding, n, last_us);
+        sundog_step_budget_learn(&budget, n_decoding, 0, n, last_us);
     }
     return last_us;
 }
@@ -44,8 +44,38 @@ test_full_of_decoding(void)
     g_assert_cmpuint(sundog_step_budget_get(&budget, 8), ==, 0);
     g_assert_cmpuint(sundog_step_budget_get(&budget, 6), ==, 2);
     /* A clock that stands still divides by nothing. */
-    sundog_step_budget_learn(&budget, 0, 8, 0);
+    sundog_step_budget_learn(&budget, 0, 0, 8, 0);
     g_assert_cmpuint(sundog_step_budget_get(&budget, 0), ==, 8);
+}
+
+/* How many drafts pay where one costs draft_us beside a step of 1,000 us. */
+static uint32_t
+n_drafts(double draft_us, uint32_t n_decoding, double share)
+{
+    SundogStepBudget budget;
+    sundog_step_budget_init(&budget, 512);
+    sundog_step_budget_learn(&budget, n_decoding, 0, 0, 1000);
+    sundog_step_budget_learn(&budget, n_decoding, 4, 0, (int64_t)(1000 + 4 * draft_us));
+    return sundog_step_budget_get_n_drafts(&budget, n_decoding, share, 15);
+}
+
+static void
+test_drafts(void)
+{
+    SundogStepBudget budget;
+    sundog_step_budget_init(&budget, 512);
+    g_assert_cmpuint(sundog_step_budget_get_n_drafts(&budget, 1, 1, 15), ==, 0);
+    sundog_step_budget_learn(&budget, 1, 0, 0, 1000);
+    g_assert_cmpuint(sundog_step_budget_get_n_drafts(&budget, 1, 1, 15), ==, 1);
+    g_assert_cmpuint(sundog_step_budget_get_n_drafts(&budget, 1, 1, 0), ==, 0);
+
+    g_assert_cmpuint(n_drafts(100, 1, 0.99), ==, 15); /* sure and cheap */
+    g_assert_cmpuint(n_drafts(100, 1, 0.05), ==, 0); /* half of what the step brings in that time */
+    g_assert_cmpuint(n_drafts(100, 1, 0.5), >, 0);
+    g_assert_cmpuint(n_drafts(100, 1, 0.5), <, 5);
+    g_assert_cmpuint(n_drafts(1000, 1, 0.9), ==, 0); /* a draft as dear as a step */
+    g_assert_cmpuint(n_drafts(100, 16, 0.9), ==,
+                     0); /* sixteen requests use the step well already */
 }
 
 int
@@ -54,5 +84,6 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/step-budget/targets", test_targets);
     g_test_add_func("/step-budget/full-of-decoding", test_full_of_decoding);
+    g_test_add_func("/step-budget/drafts", test_drafts);
     return g_test_run();
 }
