@@ -3,6 +3,7 @@
 #include "engine/core/operation-check.h"
 
 #include "engine/core/operation-contract.h"
+#include "kernels/contract/gate.h"
 #include "kernels/contract/layout.h"
 
 #include <math.h>
@@ -204,6 +205,17 @@ check_gated(Check *check)
               sundog_layout_name(up->layout));
 }
 
+/* Frequencies are there where something is rotated, and only there. */
+static void
+check_frequencies(Check *check)
+{
+    if (check->operation->kind != SUNDOG_OP_ROPE_CACHE)
+        return;
+    bool rotates = sundog_contract_get_parameter(&check->contract, "rope_dims") > 0;
+    if (rotates != (argument(check, 4) != NULL))
+        fault(check, "inverse_frequencies", rotates ? "is absent" : "is there, but rope_dims is 0");
+}
+
 #define MAX_SIZE 1048576 /* of a head and of counts of heads: their products stay far from 2^63 */
 
 static void
@@ -224,7 +236,8 @@ check_parameters(Check *check)
     for (int i = 0; check->info->parameters[i].name != NULL; i++) {
         const SundogParameterInfo *info = &check->info->parameters[i];
         SundogParameter value = check->operation->parameters[i];
-        if (info->is_float && (!isfinite(value.f) || value.f <= 0))
+        bool may_be_zero = strcmp(info->name, "softcap") == 0;
+        if (info->is_float && (!isfinite(value.f) || value.f < 0 || (value.f == 0 && !may_be_zero)))
             fault(check, info->name, "is %g, not a number above 0", value.f);
         if (!info->is_float && (value.i < 0 || value.i > MAX_SIZE))
             fault(check, info->name, "is %" G_GINT64_FORMAT ", out of range", value.i);
@@ -233,13 +246,16 @@ check_parameters(Check *check)
         if (strcmp(info->name, "head_dim") == 0 && value.i < 1)
             fault(check, info->name, "is 0");
         if (strcmp(info->name, "rope_dims") == 0 &&
-            (value.i < 2 || value.i % 2 != 0 ||
+            (value.i % 2 != 0 ||
              value.i > sundog_contract_get_parameter(&check->contract, "head_dim")))
             fault(check, info->name,
                   "is %" G_GINT64_FORMAT ", not even or above a head's %" G_GINT64_FORMAT, value.i,
                   sundog_contract_get_parameter(&check->contract, "head_dim"));
         if (strcmp(info->name, "interleaved") == 0 && value.i > 1)
             fault(check, info->name, "is %" G_GINT64_FORMAT ", not 0 or 1", value.i);
+        if (strcmp(info->name, "function") == 0 && value.i >= SUNDOG_N_GATES)
+            fault(check, info->name, "is %" G_GINT64_FORMAT ", not below %d", value.i,
+                  SUNDOG_N_GATES);
     }
     return check->faults->len == before;
 }
@@ -263,4 +279,5 @@ sundog_operation_check(const SundogProgram *program, uint32_t index, SundogExpre
     visit_dimensions(&check, check_dimension);
     check_quantized(&check);
     check_gated(&check);
+    check_frequencies(&check);
 }

@@ -22,15 +22,19 @@ static const char *const contracts[SUNDOG_N_OPERATIONS][SUNDOG_MAX_ARGUMENTS] = 
                               "u8 units >=linear"},
     [SUNDOG_OP_LINEAR_GATED] = {"activation T K", "matrix N K", "matrix N K", "activation T N",
                                 "u8 units >=linear"},
-    [SUNDOG_OP_SILU_MUL] = {"f32 T N", "f32 T N", "f32 T N"},
+    [SUNDOG_OP_GATE] = {"f32 T N", "f32 T N", "f32 T N"},
+    [SUNDOG_OP_SCALE] = {"f32 T N", "f32 T N"},
+    [SUNDOG_OP_SOFTCAP] = {"f32 T N", "f32 T N"},
     [SUNDOG_OP_ADD] = {"f32 T N", "f32 T N", "f32 T N"},
     [SUNDOG_OP_JOIN] = {"f32 T A", "f32 T B", "f32 T C", "f32 T A+B+C"},
+    [SUNDOG_OP_HEAD_NORM] = {"f32 T qkv", "vector 1 head_dim", "vector 1 head_dim",
+                             "vector 1 head_dim"},
     [SUNDOG_OP_ROPE_CACHE] = {"f32 T qkv", "i32 T", "i32 T", "i32 S P", "vector 1 rope",
                               "pages M kv_heads head_dim page", "pages M kv_heads page head_dim"},
     [SUNDOG_OP_PLAN_ATTENTION] = {"i32 S+1", "i32 S", "i32 work 4"},
     [SUNDOG_OP_ATTENTION] = {"f32 T qkv", "i32 T", "i32 S P", "i32 work 4",
                              "pages M kv_heads head_dim page", "pages M kv_heads page head_dim",
-                             "activation T heads", "u8 units >=attention"},
+                             "activation T heads", "u8 units >=attention", "vector 1 n_heads"},
     [SUNDOG_OP_GATHER_ROWS] = {"f32 T D", "i32 R", "f32 R D"},
     [SUNDOG_OP_SAMPLE] = {"f32 R V", "u8 R sampling", "i32 R H", "i32 R", "u8 units >=sample"},
 };
@@ -97,6 +101,8 @@ find_word(SundogContract *contract, const char *word)
         return constant(contract, (n_heads + 2 * n_kv_heads) * head_dim);
     if (strcmp(word, "heads") == 0)
         return constant(contract, n_heads * head_dim);
+    if (strcmp(word, "n_heads") == 0)
+        return constant(contract, n_heads);
     if (strcmp(word, "kv_heads") == 0)
         return constant(contract, n_kv_heads);
     if (strcmp(word, "head_dim") == 0)

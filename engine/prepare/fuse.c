@@ -136,18 +136,20 @@ share_layout(const Fusion *fusion, const SundogOperation *gate, const SundogOper
 }
 
 static void
-fuse_gated(Fusion *fusion, SundogOperation *silu_mul)
+fuse_gated(Fusion *fusion, SundogOperation *gate)
 {
     SundogOperation *products[2];
     for (int i = 0; i < 2; i++)
-        products[i] = only_writer(fusion, silu_mul->arguments[i], SUNDOG_OP_LINEAR);
+        products[i] = only_writer(fusion, gate->arguments[i], SUNDOG_OP_LINEAR);
     if (!share_input(products, 2, false) || !share_layout(fusion, products[0], products[1]))
         return;
+    const SundogParameter function = gate->parameters[0];
     const SundogBufferId arguments[] = {products[0]->arguments[LINEAR_A],
                                         products[0]->arguments[LINEAR_W],
-                                        products[1]->arguments[LINEAR_W], silu_mul->arguments[2],
+                                        products[1]->arguments[LINEAR_W], gate->arguments[2],
                                         products[0]->arguments[LINEAR_WORKSPACE]};
-    replace(silu_mul, SUNDOG_OP_LINEAR_GATED, arguments);
+    replace(gate, SUNDOG_OP_LINEAR_GATED, arguments);
+    gate->parameters[0] = function;
     for (int i = 0; i < 2; i++)
         remove_operation(fusion, products[i]);
 }
@@ -201,7 +203,7 @@ fuse_products(Fusion *fusion, SundogOperation *operation)
 {
     if (operation->kind == SUNDOG_OP_JOIN)
         fuse_qkv(fusion, operation);
-    else if (operation->kind == SUNDOG_OP_SILU_MUL)
+    else if (operation->kind == SUNDOG_OP_GATE)
         fuse_gated(fusion, operation);
     else if (operation->kind == SUNDOG_OP_ADD)
         fuse_residual(fusion, operation);

@@ -11,6 +11,7 @@
 #include "kernels/contract/attention.h"
 #include "kernels/contract/cubins.h"
 #include "kernels/contract/cuda.h"
+#include "kernels/contract/gate.h"
 #include "kernels/contract/layout.h"
 #include "kernels/contract/paged-cache.h"
 #include "kernels/contract/sample.h"
@@ -571,6 +572,12 @@ lower_attention(Lowering *lowering, uint32_t index, const SundogOperation *rope,
     set_attention(attention, rope, operation);
     attention->n_splits = (int32_t)choose_splits(lowering, attention->n_kv_heads);
     attention->rotates = rope != NULL;
+    if (operation->parameters[4].i > 0 || operation->parameters[5].f > 0 ||
+        a[8] != SUNDOG_BUFFER_NONE)
+        fail(lowering, "attention with a %s has no CUDA kernel",
+             operation->parameters[4].i > 0   ? "window"
+             : operation->parameters[5].f > 0 ? "soft cap"
+                                              : "sink");
     if (attention->head_dim != 64 && attention->head_dim != 128)
         fail(lowering, "attention over heads of %d has no CUDA kernel; known are 64 and 128",
              attention->head_dim);
@@ -635,6 +642,10 @@ lower_next(Lowering *lowering, uint32_t index)
     const SundogOperation *next = index + 1 < sundog_program_get_n_operations(lowering->program)
                                       ? sundog_program_get_operation(lowering->program, index + 1)
                                       : NULL;
+    if (operation->kind == SUNDOG_OP_ROPE_CACHE && operation->parameters[3].i == 0)
+        fail(lowering, "attention without rotary embedding has no CUDA kernel");
+    if (operation->kind == SUNDOG_OP_LINEAR_GATED && operation->parameters[0].i != SUNDOG_GATE_SILU)
+        fail(lowering, "linear_gated with another function than silu has no CUDA kernel");
     switch (operation->kind) {
     case SUNDOG_OP_EMBED:
         lower_embed(lowering, index, operation);

@@ -20,7 +20,7 @@ void sundog_pass_activations(SundogProgram *program);
 
 /* Joins operations that the kernels carry out in one:
  *   linear ×3, join             linear_qkv
- *   linear ×2, silu_mul         linear_gated
+ *   linear ×2, gate             linear_gated
  *   linear, add                 linear with a residual, in place where nobody else reads it
  *   rms_norm, quantize          norm_quantize
  *   attention, quantize         attention that writes a8; so linear_gated */

@@ -74,12 +74,14 @@ emit_attention(SundogBuilder *builder, SundogBufferId qkv, SundogBufferId k_page
     const SundogParameter parameters[] = {{.i = dimensions->n_heads},
                                           {.i = dimensions->n_kv_heads},
                                           {.i = dimensions->head_dim},
-                                          {.f = 1 / sqrt(dimensions->head_dim)}};
+                                          {.f = 1 / sqrt(dimensions->head_dim)},
+                                          {.i = 0},
+                                          {.f = 0}};
     SundogBufferId o = sundog_builder_temporary(
         builder, "attention.o", (int64_t)dimensions->n_heads * dimensions->head_dim);
     sundog_builder_emit_with(builder, SUNDOG_OP_ATTENTION, parameters, qkv, builder->positions,
                              builder->page_table, builder->attention_tiles, k_pages, v_pages, o,
-                             builder->workspace);
+                             builder->workspace, SUNDOG_BUFFER_NONE);
     return o;
 }
 

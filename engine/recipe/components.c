@@ -1,6 +1,7 @@
 /* Embedding, norm, gated MLP and head. Attention has a file of its own. */
 
 #include "engine/recipe/components.h"
+#include "kernels/contract/gate.h"
 
 SundogBufferId
 sundog_component_embedding(SundogBuilder *builder)
@@ -44,7 +45,8 @@ sundog_component_gated_mlp(SundogBuilder *builder, SundogBufferId x)
     SundogBufferId gate = linear(builder, norm, SUNDOG_TENSOR_MLP_GATE, "mlp.gate", mlp_size);
     SundogBufferId up = linear(builder, norm, SUNDOG_TENSOR_MLP_UP, "mlp.up", mlp_size);
     SundogBufferId hidden = sundog_builder_temporary(builder, "mlp.hidden", mlp_size);
-    sundog_builder_emit(builder, SUNDOG_OP_SILU_MUL, gate, up, hidden);
+    const SundogParameter function = {.i = SUNDOG_GATE_SILU};
+    sundog_builder_emit_with(builder, SUNDOG_OP_GATE, &function, gate, up, hidden);
     SundogBufferId down = linear(builder, hidden, SUNDOG_TENSOR_MLP_DOWN, "mlp.down", hidden_size);
     SundogBufferId y = sundog_builder_temporary(builder, "mlp.sum", hidden_size);
     sundog_builder_emit(builder, SUNDOG_OP_ADD, down, x, y);

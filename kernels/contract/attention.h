@@ -18,6 +18,13 @@
  *   L  = fma(l_j, b, L * a); O[d] = fma(o_j[d], b, O[d] * a); M = M'
  * At the end o[d] = O[d] * (1 / L). Positions past n are not read into any result, whatever they hold.
  *
+ * softcap > 0: s[i] becomes softcap * tanh(s[i] / softcap), math.h's, before anything else is done.
+ * window > 0: a row sees its own position and the window - 1 before it. Pages that end before those are
+ * not read. In the page where the window begins, positions before it have e[i] = 0 and no part in m_j;
+ * o_j is still summed from i = 0, so that rows whose windows begin apart go together.
+ * sinks: each head's number is a score without a value (Xiao et al. 2023), merged after the last page as
+ * one more with m = sink, l = 1 and o = 0.
+ *
  * o may be f32 [T, H C] or, where C is a multiple of 32, a8 [ceil_div(T, 6), H C]: equal to attention,
  * then quantize.
  *

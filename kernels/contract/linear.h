@@ -13,8 +13,8 @@
  * the checker. Then + bias, then + residual, each rounded once. The result does not depend on the
  * number of tokens in the call, their order, the number of threads or the processor: equal bits.
  *
- * linear_gated: gate and up lie in one layout, since their panels share a tile. y = silu(g) * u with
- * silu-mul.h's silu, rounded once. Its y may be f32 [T, N] or, where N is a multiple of 32, a8
+ * linear_gated: gate and up lie in one layout, since their panels share a tile. y = f(g) * u with
+ * f as gate.h has it, rounded once. Its y may be f32 [T, N] or, where N is a multiple of 32, a8
  * [ceil_div(T, 6), N]: equal to linear_gated, then quantize. Where both its a and its y are a8, T comes
  * from the number of tokens that a's last tile names.
  *

@@ -77,6 +77,16 @@ sundog_exp(float x)
     return p * sundog_float_from_bits((sundog_float_bits(t) + 127u) << 23);
 }
 
+/* tanh x within 2^-23 absolutely, from e^(-2 |x|). NaN stays NaN. */
+SUNDOG_SHARED float
+sundog_tanh(float x)
+{
+    uint32_t sign = sundog_float_bits(x) & 0x80000000u;
+    float decay = sundog_exp(-2.0f * sundog_float_from_bits(sundog_float_bits(x) & 0x7fffffffu));
+    float result = (1.0f - decay) / (1.0f + decay);
+    return sundog_float_from_bits(sundog_float_bits(result) | sign);
+}
+
 /* Sine and cosine of an angle of at most 2^17 in magnitude, within 2^-22 absolutely. */
 SUNDOG_SHARED void
 sundog_sin_cos(float angle, float *sine, float *cosine)

@@ -7,6 +7,8 @@
  *              not 1, rounded once. A token outside the table gives a row of NaN.
  * gather_rows  y[r] = x[rows[r]]; an index outside x gives a row of NaN.
  * add          y = a + b; y may be either of them.
+ * scale        y = x * factor, rounded once; y may be x.
+ * softcap      y = limit * tanh(x / limit), math.h's, each step rounded once; y may be x.
  * join         y[t] = a[t], b[t], c[t] side by side.
  */
 

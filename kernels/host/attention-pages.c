@@ -6,7 +6,8 @@
  * loop over keys asks for the page's values, and the one over values for the next page's keys.
  *
  * Rows of a tile are in order, so pairs that a page is past come first; the rest share positions up to
- * what the first of a block may see, and each adds the few that only it may.
+ * what the first of a block may see, and each adds the few that only it may. Pairs whose window begins
+ * in a page come after those that have come from an earlier one, and pairs that see it no more are last.
  */
 
 #include "kernels/host/attention.h"
@@ -66,6 +67,14 @@ static int64_t
 count_positions(const Chunk *chunk, int64_t pair, int64_t first)
 {
     return sundog_min(PAGE, chunk->position + pair_row(chunk, pair) + 1 - first);
+}
+
+/* Of the page from `first` on, how many positions a pair's window leaves out; at least 64 where all. */
+static int64_t
+count_hidden(const Chunk *chunk, int64_t pair, int64_t first)
+{
+    int64_t position = chunk->position + pair_row(chunk, pair);
+    return sundog_attention_begin(chunk->at, position) - first;
 }
 
 SUNDOG_INLINE SundogVector
@@ -204,41 +213,55 @@ static const BlockKernels block_kernels[BLOCK][2] = {ENTRY(1), ENTRY(2), ENTRY(3
 /* PAGE words of set bits, then as many of none: from PAGE - n on, a mask of n. */
 static const uint32_t mask_words[2 * PAGE] = {[0 ... PAGE - 1] = 0xffffffff};
 
-/* Scores of n positions in n_vectors registers to weights, zero past them. */
+/* Scores in n_vectors registers to weights, zero where the mask is; NULL: none are. */
 SUNDOG_INLINE void
-weigh_vectors(float *scores, int64_t n, const int n_vectors, float *greatest, float *sum)
+weigh_vectors(float *scores, const float *mask, const int n_vectors, float *greatest, float *sum)
 {
-    const float *masks = (const float *)mask_words + PAGE - n;
     const SundogVector nothing = sundog_vector_set(0), least = sundog_vector_set(-INFINITY);
     SundogVector s[PAGE / LANES], best = least, total = nothing;
 #pragma GCC unroll 4
     for (int v = 0; v < n_vectors; v++) {
         s[v] = sundog_vector_load(scores + LANES * v);
-        if (n < PAGE)
-            s[v] = sundog_vector_select(sundog_vector_load(masks + LANES * v), s[v], least);
+        if (mask != NULL)
+            s[v] = sundog_vector_select(sundog_vector_load(mask + LANES * v), s[v], least);
         best = sundog_vector_max(s[v], best);
     }
     *greatest = sundog_vector_greatest(best);
 #pragma GCC unroll 4
     for (int v = 0; v < n_vectors; v++) {
         s[v] = sundog_vector_exp(sundog_vector_sub(s[v], sundog_vector_set(*greatest)));
-        if (n < PAGE)
-            s[v] = sundog_vector_select(sundog_vector_load(masks + LANES * v), s[v], nothing);
+        if (mask != NULL)
+            s[v] = sundog_vector_select(sundog_vector_load(mask + LANES * v), s[v], nothing);
         total = sundog_vector_add(total, s[v]);
         sundog_vector_store(scores + LANES * v, s[v]);
     }
     *sum = sundog_vector_sum(total);
 }
 
+/* Positions [hidden, n) of the page count. */
 static void
-weigh(float *scores, int64_t n, float *greatest, float *sum)
+weigh(float *scores, int64_t hidden, int64_t n, float *greatest, float *sum)
 {
-    if (n == PAGE)
-        weigh_vectors(scores, PAGE, PAGE / LANES, greatest, sum);
-    else if (n > PAGE / 2)
-        weigh_vectors(scores, n, PAGE / LANES, greatest, sum);
-    else
-        weigh_vectors(scores, n, PAGE / LANES / 2, greatest, sum);
+    const float *mask = (const float *)mask_words + PAGE - n;
+    uint32_t both[PAGE];
+    if (hidden > 0) {
+        for (int64_t i = 0; i < PAGE; i++)
+            both[i] = i >= hidden && i < n ? 0xffffffff : 0;
+        weigh_vectors(scores, (const float *)both, PAGE / LANES, greatest, sum);
+    } else if (n == PAGE) {
+        weigh_vectors(scores, NULL, PAGE / LANES, greatest, sum);
+    } else if (n > PAGE / 2) {
+        weigh_vectors(scores, mask, PAGE / LANES, greatest, sum);
+    } else {
+        weigh_vectors(scores, mask, PAGE / LANES / 2, greatest, sum);
+    }
+}
+
+static void
+cap_scores(const SundogAttention *at, float *scores, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        scores[i] = sundog_attention_cap(at, scores[i]);
 }
 
 /* Positions that only this pair of its block may see, added to its partial result. */
@@ -286,19 +309,24 @@ merge_block(Chunk *chunk, int64_t pair, int64_t n, const float *greatest, const 
     memcpy(chunk->greatest + pair, merged, (size_t)n * sizeof(float));
 }
 
-/* A block of pairs and one page. The first page's partial results are the results so far. */
+/* A block of pairs and one page; where it is the first that they see, its partial results are the
+ * results so far. */
 static void
-attend_block(Chunk *chunk, const Page *page, int64_t first, int64_t pair, int64_t n)
+attend_block(Chunk *chunk, const Page *page, int64_t first, int64_t pair, int64_t n, bool is_first)
 {
     int64_t c = chunk->at->head_dim;
     float weights[BLOCK][PAGE], greatest[LANES] = {0}, sums[BLOCK];
     float space[BLOCK * SUNDOG_ATTENTION_MAX_HEAD];
-    float *partial = first == 0 ? chunk->output + pair * c : space;
+    float *partial = is_first ? chunk->output + pair * c : space;
     const BlockKernels *kernels = &block_kernels[n - 1][page->half];
     int64_t most = count_positions(chunk, pair + n - 1, first);
     kernels->find_scores(page, chunk->queries + pair * c, c, most, weights);
-    for (int64_t i = 0; i < n; i++)
-        weigh(weights[i], count_positions(chunk, pair + i, first), &greatest[i], &sums[i]);
+    for (int64_t i = 0; i < n; i++) {
+        if (chunk->at->softcap > 0)
+            cap_scores(chunk->at, weights[i], most);
+        weigh(weights[i], count_hidden(chunk, pair + i, first),
+              count_positions(chunk, pair + i, first), &greatest[i], &sums[i]);
+    }
     int64_t shared = count_positions(chunk, pair, first);
     kernels->sum_values(page, c, shared, weights, partial);
     for (int64_t i = 1; i < n; i++) {
@@ -306,7 +334,7 @@ attend_block(Chunk *chunk, const Page *page, int64_t first, int64_t pair, int64_
         if (own > shared)
             add_positions(page, c, shared, own, weights[i], partial + i * c);
     }
-    if (first > 0) {
+    if (!is_first) {
         merge_block(chunk, pair, n, greatest, sums, partial);
         return;
     }
@@ -340,7 +368,7 @@ widen_page(const Chunk *chunk, Page *page)
 
 static Page
 find_page(const Chunk *chunk, const SundogArgument *k_pages, const SundogArgument *v_pages,
-          int64_t first, int64_t last)
+          int64_t begin, int64_t first, int64_t last)
 {
     const SundogAttention *at = chunk->at;
     int64_t base = find_base(chunk, first, chunk->group), next = base;
@@ -350,7 +378,7 @@ find_page(const Chunk *chunk, const SundogArgument *k_pages, const SundogArgumen
     if (first + PAGE <= last)
         next = find_base(chunk, first + PAGE, chunk->group);
     else if (chunk->group + 1 < at->n_kv_heads)
-        next = find_base(chunk, 0, chunk->group + 1);
+        next = find_base(chunk, begin, chunk->group + 1);
     Page page = {.keys = (const uint16_t *)k_pages->data + base,
                  .values = (const uint16_t *)v_pages->data + base,
                  .half = true,
@@ -378,25 +406,54 @@ store_output(const Chunk *chunk)
 {
     int64_t c = chunk->at->head_dim;
     for (int64_t i = 0; i < chunk->n_pairs; i++) {
-        float *output = chunk->output + i * c, inverse = 1.0f / chunk->sums[i];
-        for (int64_t d = 0; d < c; d++)
-            output[d] *= inverse;
-        sundog_attention_store(chunk->at, chunk->first_row + pair_row(chunk, i),
-                               pair_head(chunk, i), output);
+        float *output = chunk->output + i * c;
+        int64_t head = pair_head(chunk, i);
+        sundog_attention_finish(chunk->at, head, chunk->greatest[i], chunk->sums[i], output);
+        sundog_attention_store(chunk->at, chunk->first_row + pair_row(chunk, i), head, output);
     }
+}
+
+/* Pairs [begin, end), block by block. */
+static void
+attend_pairs(Chunk *chunk, const Page *page, int64_t first, int64_t begin, int64_t end,
+             bool is_first)
+{
+    for (int64_t pair = begin; pair < end; pair += BLOCK)
+        attend_block(chunk, page, first, pair, sundog_min(BLOCK, end - pair), is_first);
+}
+
+/* The pairs of a chunk as a page divides them: [begin, middle) have come from an earlier page,
+ * [middle, end) begin in it, the rest see none of it. */
+typedef struct {
+    int64_t begin, middle, end;
+} Division;
+
+/* Moves on to the page from `first` on; no bound ever moves back. */
+static void
+divide_pairs(const Chunk *chunk, int64_t first, Division *division)
+{
+    int64_t n = chunk->n_pairs;
+    while (count_positions(chunk, division->begin, first) <= 0)
+        division->begin++;
+    while (division->middle < n && count_hidden(chunk, division->middle, first) < 0)
+        division->middle++;
+    while (division->end < n && count_hidden(chunk, division->end, first) < PAGE)
+        division->end++;
 }
 
 static void
 attend_chunk(const SundogCall *call, Chunk *chunk)
 {
-    int64_t last = chunk->position + pair_row(chunk, chunk->n_pairs - 1), begin = 0;
+    int64_t begin =
+        sundog_page_begin(sundog_attention_begin(chunk->at, chunk->position + pair_row(chunk, 0)));
+    int64_t last = chunk->position + pair_row(chunk, chunk->n_pairs - 1);
+    Division division = {0};
     scale_queries(chunk);
-    for (int64_t first = 0; first <= last; first += PAGE) {
-        Page page = find_page(chunk, &call->arguments[4], &call->arguments[5], first, last);
-        while (count_positions(chunk, begin, first) <= 0)
-            begin++;
-        for (int64_t pair = begin; pair < chunk->n_pairs; pair += BLOCK)
-            attend_block(chunk, &page, first, pair, sundog_min(BLOCK, chunk->n_pairs - pair));
+    for (int64_t first = begin; first <= last; first += PAGE) {
+        Page page = find_page(chunk, &call->arguments[4], &call->arguments[5], begin, first, last);
+        divide_pairs(chunk, first, &division);
+        attend_pairs(chunk, &page, first, division.begin, division.middle, false);
+        attend_pairs(chunk, &page, first, division.middle, division.end, true);
     }
     store_output(chunk);
 }

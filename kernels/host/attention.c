@@ -13,6 +13,7 @@
 
 /* One row and head, and its merged result so far. */
 typedef struct {
+    const SundogAttention *at;
     int64_t head_dim;
     const float *query; /* scaled */
     float *output;
@@ -29,28 +30,37 @@ element(const SundogArgument *pages, int64_t at)
                                             : ((const float *)pages->data)[at];
 }
 
-/* Scores of the first n positions of a page; returns the greatest. */
+/* Positions [begin, end) of a page, which begins at `base` in elements. */
+typedef struct {
+    int64_t base;
+    int64_t begin;
+    int64_t end;
+} Page;
+
+/* Scores of a page's positions; returns the greatest. */
 static float
-page_scores(const Pair *pair, const SundogArgument *k_pages, int64_t base, int64_t n, float *scores)
+page_scores(const Pair *pair, const SundogArgument *k_pages, const Page *page, float *scores)
 {
     float greatest = -INFINITY;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = page->begin; i < page->end; i++) {
         float score = 0;
         for (int64_t d = 0; d < pair->head_dim; d++)
-            score =
-                fmaf(pair->query[d], element(k_pages, base + d * SUNDOG_PAGE_TOKENS + i), score);
-        scores[i] = score;
-        greatest = score > greatest ? score : greatest;
+            score = fmaf(pair->query[d], element(k_pages, page->base + d * SUNDOG_PAGE_TOKENS + i),
+                         score);
+        scores[i] = sundog_attention_cap(pair->at, score);
+        greatest = scores[i] > greatest ? scores[i] : greatest;
     }
     return greatest;
 }
 
-/* Scores to weights; returns their sum. */
+/* Scores to weights, none before the page's first position; returns their sum. */
 static float
-page_weights(float *scores, int64_t n, float greatest)
+page_weights(float *scores, const Page *page, float greatest)
 {
     float sums[LANES] = {0};
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < page->begin; i++)
+        scores[i] = 0;
+    for (int64_t i = page->begin; i < page->end; i++) {
         scores[i] = sundog_exp(scores[i] - greatest);
         sums[i % LANES] += scores[i];
     }
@@ -61,19 +71,20 @@ page_weights(float *scores, int64_t n, float greatest)
 }
 
 static void
-attend_page(Pair *pair, const SundogArgument *k_pages, const SundogArgument *v_pages, int64_t base,
-            int64_t n, bool first)
+attend_page(Pair *pair, const SundogArgument *k_pages, const SundogArgument *v_pages,
+            const Page *page, bool first)
 {
     float weights[SUNDOG_PAGE_TOKENS];
-    float greatest = page_scores(pair, k_pages, base, n, weights);
-    float sum = page_weights(weights, n, greatest);
+    float greatest = page_scores(pair, k_pages, page, weights);
+    float sum = page_weights(weights, page, greatest);
     float merged = first || greatest > pair->greatest ? greatest : pair->greatest;
     float old = first ? 0 : sundog_exp(pair->greatest - merged);
     float new = first ? 1 : sundog_exp(greatest - merged);
     for (int64_t d = 0; d < pair->head_dim; d++) {
         float partial = 0;
-        for (int64_t i = 0; i < n; i++)
-            partial = fmaf(weights[i], element(v_pages, base + i * pair->head_dim + d), partial);
+        for (int64_t i = 0; i < page->end; i++)
+            partial =
+                fmaf(weights[i], element(v_pages, page->base + i * pair->head_dim + d), partial);
         pair->output[d] = first ? partial : fmaf(partial, new, pair->output[d] * old);
     }
     pair->sum = first ? sum : fmaf(sum, new, pair->sum * old);
@@ -91,22 +102,22 @@ attend_pair(const SundogCall *call, const SundogAttention *at, Pair *pair, int64
     for (int64_t d = 0; d < at->head_dim; d++)
         scaled[d] = q[d] * at->scale;
     pair->query = scaled;
-    for (int64_t first = 0; first <= position; first += SUNDOG_PAGE_TOKENS) {
-        int64_t page = page_table[first / SUNDOG_PAGE_TOKENS];
-        int64_t base = (page * at->n_kv_heads + group) * at->head_dim * SUNDOG_PAGE_TOKENS;
-        int64_t n = sundog_min(SUNDOG_PAGE_TOKENS, position + 1 - first);
-        attend_page(pair, &call->arguments[4], &call->arguments[5], base, n, first == 0);
+    int64_t begin = sundog_attention_begin(at, position), start = sundog_page_begin(begin);
+    for (int64_t first = start; first <= position; first += SUNDOG_PAGE_TOKENS) {
+        int64_t index = page_table[first / SUNDOG_PAGE_TOKENS];
+        Page page = {.base = (index * at->n_kv_heads + group) * at->head_dim * SUNDOG_PAGE_TOKENS,
+                     .begin = first == start ? begin - start : 0,
+                     .end = sundog_min(SUNDOG_PAGE_TOKENS, position + 1 - first)};
+        attend_page(pair, &call->arguments[4], &call->arguments[5], &page, first == start);
     }
-    float inverse = 1.0f / pair->sum;
-    for (int64_t d = 0; d < at->head_dim; d++)
-        pair->output[d] *= inverse;
+    sundog_attention_finish(at, head, pair->greatest, pair->sum, pair->output);
 }
 
 void
 SUNDOG_KERNEL(ATTENTION)(const SundogCall *call)
 {
     SundogAttention at = sundog_attention_from_call(call);
-    Pair pair = {.head_dim = at.head_dim};
+    Pair pair = {.at = &at, .head_dim = at.head_dim};
     pair.output = at.workspace + sundog_attention_workspace(at.head_dim).output;
     SundogAttentionShare share = sundog_attention_share(call, &at);
     for (int64_t t = 0; t < at.n_tiles; t++) {

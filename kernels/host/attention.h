@@ -6,6 +6,7 @@
  */
 
 #include "kernels/contract/attention.h"
+#include "kernels/contract/math.h"
 #include "kernels/host/half.h"
 #include "kernels/host/kernel.h"
 #include "kernels/host/quantize.h"
@@ -37,6 +38,9 @@ typedef struct {
     float *workspace; /* this thread's */
     int64_t n_heads, n_kv_heads, heads_per_group, head_dim;
     float scale;
+    int64_t window;     /* positions a row sees, its own included; all where there is no window */
+    float softcap;      /* 0 where there is none */
+    const float *sinks; /* [n_heads] or NULL */
 } SundogAttention;
 
 /* A thread's share of the work, counted in rows times pages times heads, and how far tiles got. */
@@ -82,7 +86,10 @@ sundog_attention_from_call(const SundogCall *call)
                           .n_heads = call->parameters[0].i,
                           .n_kv_heads = call->parameters[1].i,
                           .head_dim = call->parameters[2].i,
-                          .scale = (float)call->parameters[3].f};
+                          .scale = (float)call->parameters[3].f,
+                          .window = call->parameters[4].i > 0 ? call->parameters[4].i : INT32_MAX,
+                          .softcap = (float)call->parameters[5].f,
+                          .sinks = a[8].data};
     at.heads_per_group = at.n_heads / at.n_kv_heads;
     at.n_tiles = at.tiles[0][0];
     at.tiles++;
@@ -91,11 +98,26 @@ sundog_attention_from_call(const SundogCall *call)
     return at;
 }
 
+/* The first position that a row at `position` sees. */
+static inline int64_t
+sundog_attention_begin(const SundogAttention *at, int64_t position)
+{
+    return position < at->window ? 0 : position + 1 - at->window;
+}
+
+/* Where the page of a position begins. */
+static inline int64_t
+sundog_page_begin(int64_t position)
+{
+    return position / SUNDOG_PAGE_TOKENS * SUNDOG_PAGE_TOKENS;
+}
+
 /* What one head of a tile costs. */
 static inline int64_t
-sundog_attention_tile_cost(const int32_t tile[4])
+sundog_attention_tile_cost(const SundogAttention *at, const int32_t tile[4])
 {
-    return tile[2] * (int64_t)((tile[3] + tile[2] - 1) / SUNDOG_PAGE_TOKENS + 1);
+    int64_t first = sundog_attention_begin(at, tile[3]) / SUNDOG_PAGE_TOKENS;
+    return tile[2] * ((tile[3] + tile[2] - 1) / SUNDOG_PAGE_TOKENS - first + 1);
 }
 
 static inline SundogAttentionShare
@@ -103,7 +125,7 @@ sundog_attention_share(const SundogCall *call, const SundogAttention *at)
 {
     int64_t total = 0;
     for (int64_t t = 0; t < at->n_tiles; t++)
-        total += sundog_attention_tile_cost(at->tiles[t]) * at->n_heads;
+        total += sundog_attention_tile_cost(at, at->tiles[t]) * at->n_heads;
     SundogRange range = sundog_split(call, total);
     return (SundogAttentionShare){range.begin, range.end, 0};
 }
@@ -113,7 +135,7 @@ static inline SundogAttentionTile
 sundog_attention_next_tile(const SundogAttention *at, SundogAttentionShare *share, int64_t t)
 {
     const int32_t *tile = at->tiles[t];
-    int64_t cost = sundog_attention_tile_cost(tile), h = at->n_heads;
+    int64_t cost = sundog_attention_tile_cost(at, tile), h = at->n_heads;
     int64_t begin = sundog_ceil_div(share->begin - share->done, cost);
     int64_t end = sundog_ceil_div(share->end - share->done, cost);
     share->done += cost * h;
@@ -124,6 +146,30 @@ sundog_attention_next_tile(const SundogAttention *at, SundogAttentionShare *shar
                                  .n_rows = tile[2],
                                  .position = tile[3],
                                  .heads = {begin, end}};
+}
+
+/* What a score becomes before anything else is done with it. */
+static inline float
+sundog_attention_cap(const SundogAttention *at, float score)
+{
+    return at->softcap > 0 ? at->softcap * sundog_tanh(score / at->softcap) : score;
+}
+
+/* Merges a head's sink into a result, [C], and gives the result the sum of its weights. */
+static inline void
+sundog_attention_finish(const SundogAttention *at, int64_t head, float greatest, float sum,
+                        float *output)
+{
+    if (at->sinks != NULL) {
+        float sink = at->sinks[head], merged = sink > greatest ? sink : greatest;
+        float old = sundog_exp(greatest - merged);
+        sum = fmaf(1.0f, sundog_exp(sink - merged), sum * old);
+        for (int64_t d = 0; d < at->head_dim; d++)
+            output[d] = output[d] * old;
+    }
+    float inverse = 1.0f / sum;
+    for (int64_t d = 0; d < at->head_dim; d++)
+        output[d] *= inverse;
 }
 
 /* Writes one row and head of the result, [C]. The last row of the step also clears the tokens past it,

@@ -12,7 +12,7 @@
 
 #include "kernels/contract/layout.h"
 #include "kernels/contract/linear.h"
-#include "kernels/contract/silu-mul.h"
+#include "kernels/host/gate.h"
 #include "kernels/host/half.h"
 #include "kernels/host/panels.h"
 #include "kernels/host/quantize.h"
@@ -43,6 +43,7 @@ typedef struct {
     const SundogArgument *a;
     const SundogArgument *y;
     const float *residual;
+    int64_t function; /* of linear_gated, a SundogGate */
     int64_t n_columns;
     int64_t n_tokens;
     SundogTileLayout tile; /* of a, where it is a8 */
@@ -368,8 +369,7 @@ store_gated(const Job *job, int64_t unit, int64_t tile_index, Products products)
         float values[UNIT];
         for (int i = 0; i < 2; i++) {
             const float *gate = products[i] + t * UNIT, *up = gate + ROWS;
-            for (int r = 0; r < ROWS; r++)
-                values[i * ROWS + r] = sundog_silu(gate[r]) * up[r];
+            sundog_gate_run(job->function, gate, up, values + i * ROWS, ROWS);
         }
         if (quantized)
             sundog_quantize_block(values, tile, &job->out, unit, t);
@@ -487,6 +487,7 @@ SUNDOG_KERNEL(LINEAR_GATED)(const SundogCall *call)
     }
     const SundogArgument *a = call->arguments;
     Job job = job_from_call(call, &a[3], &a[4]);
+    job.function = call->parameters[0].i;
     add_part(&job, &a[2], &a[1], NULL);
     run_job(call, &job);
 }

@@ -5,7 +5,7 @@
 
 #include "kernels/contract/linear.h"
 #include "kernels/contract/layout.h"
-#include "kernels/contract/silu-mul.h"
+#include "kernels/host/gate.h"
 #include "kernels/host/half.h"
 #include "kernels/host/kernel.h"
 #include "kernels/host/panels.h"
@@ -180,10 +180,12 @@ gated_block(const SundogCall *call, Linear *linear, int64_t first, int64_t token
     for (int64_t n = first; n < end; n++) {
         take_row(linear, gate, n);
         for (int64_t t = 0; t < n_tokens; t++)
-            block[t][n - first] = sundog_silu(product(linear, token + t));
+            block[t][n - first] = product(linear, token + t);
         take_row(linear, up, n);
-        for (int64_t t = 0; t < n_tokens; t++)
-            block[t][n - first] *= product(linear, token + t);
+        for (int64_t t = 0; t < n_tokens; t++) {
+            float *gated = &block[t][n - first], value = product(linear, token + t);
+            sundog_gate_run(call->parameters[0].i, gated, &value, gated, 1);
+        }
     }
 }
 

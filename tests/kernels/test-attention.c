@@ -12,6 +12,9 @@
 typedef struct {
     int64_t n_heads, n_kv_heads, head_dim;
     SundogDtype dtype;
+    int64_t window; /* 0 where there is none */
+    double softcap; /* 0 where there is none */
+    bool has_sinks;
     int64_t n_sequences, n_rows, n_pages, sequence_pages;
     int32_t first_row[MAX_SEQUENCES + 1];
     int32_t start[MAX_SEQUENCES];
@@ -32,12 +35,16 @@ step_clear(Step *step)
 static Step
 random_step(TestRandom *random, int64_t max_start, int64_t max_rows)
 {
-    static const int64_t dims[] = {16, 32, 64, 80, 96, 128};
+    static const int64_t dims[] = {16, 32, 64, 80, 96, 128, 256};
     Step step = {.head_dim = dims[test_random_int(random, 0, G_N_ELEMENTS(dims) - 1)],
                  .n_kv_heads = test_random_int(random, 1, 3),
                  .n_sequences = test_random_int(random, 1, MAX_SEQUENCES)};
     step.n_heads = step.n_kv_heads * test_random_int(random, 1, 5);
     step.dtype = test_random_int(random, 0, 2) > 0 ? SUNDOG_DTYPE_F16 : SUNDOG_DTYPE_F32;
+    static const int64_t windows[] = {0, 0, 1, 5, 63, 64, 65, 130, 1000};
+    step.window = windows[test_random_int(random, 0, G_N_ELEMENTS(windows) - 1)];
+    step.softcap = test_random_int(random, 0, 2) == 0 ? 7.5 : 0;
+    step.has_sinks = test_random_int(random, 0, 2) == 0;
     for (int64_t s = 0; s < step.n_sequences; s++) {
         step.start[s] = (int32_t)test_random_int(random, 0, max_start);
         step.first_row[s + 1] = step.first_row[s] + (int32_t)test_random_int(random, 1, max_rows);
@@ -60,6 +67,13 @@ random_step(TestRandom *random, int64_t max_start, int64_t max_rows)
     return step;
 }
 
+/* The first position that a row at `position` may see. */
+static int64_t
+window_begin(const Step *step, int64_t position)
+{
+    return step->window == 0 ? 0 : MAX(position + 1 - step->window, 0);
+}
+
 static int64_t
 row_floats(const Step *step)
 {
@@ -73,7 +87,7 @@ add_copy(TestCall *call, SundogDtype dtype, int64_t rows, int64_t columns, const
     memcpy(to, from, call->n_bytes[call->n_arguments - 1]);
 }
 
-/* Random elements; slots that no row of the step may read are NaN. */
+/* Random elements; slots that no row of the step may read are NaN, and so are pages before the window. */
 static void
 add_pages(TestCall *call, const Step *step, bool keys, TestRandom *random)
 {
@@ -84,7 +98,7 @@ add_pages(TestCall *call, const Step *step, bool keys, TestRandom *random)
     memset(pages, 0xff, call->n_bytes[call->n_arguments - 1]);
     for (int64_t s = 0; s < step->n_sequences; s++) {
         int32_t n = step->start[s] + step->first_row[s + 1] - step->first_row[s];
-        for (int64_t p = 0; p < n; p++)
+        for (int64_t p = window_begin(step, step->start[s]) / 64 * 64; p < n; p++)
             for (int64_t i = 0; i < g * c; i++) {
                 int64_t page = step->page_table[s * step->sequence_pages + p / 64];
                 int64_t group = page * g + i / c, d = i % c, slot = p % 64;
@@ -125,7 +139,13 @@ init_attention(TestCall *call, const Step *step, bool a8, TestRandom *random)
     call->parameters[0].i = step->n_heads;
     call->parameters[1].i = step->n_kv_heads;
     call->parameters[2].i = step->head_dim;
+    if (step->has_sinks)
+        test_call_add_floats(call, 1, step->n_heads, random);
+    else
+        test_call_add_absent(call);
     call->parameters[3].f = 1 / sqrt((double)step->head_dim);
+    call->parameters[4].i = step->window;
+    call->parameters[5].f = step->softcap;
     test_call_clear(&plan);
 }
 
@@ -162,18 +182,23 @@ attend_in_double(const TestCall *call, const Step *step, int64_t row, int64_t he
     g_autofree double *weights = g_new0(double, position + 1);
     double greatest = -INFINITY, sum = 0;
     const int32_t *table = step->page_table + step->token_sequence[row] * step->sequence_pages;
-    for (int32_t p = 0; p <= position; p++) {
+    int32_t begin = (int32_t)window_begin(step, position);
+    for (int32_t p = begin; p <= position; p++) {
         for (int64_t d = 0; d < c; d++)
             weights[p] += q[d] * call->parameters[3].f *
                           page_element(&call->arguments[4],
                                        ((table[p / 64] * g + group) * c + d) * 64 + p % 64);
+        if (step->softcap > 0)
+            weights[p] = step->softcap * tanh(weights[p] / step->softcap);
         greatest = MAX(greatest, weights[p]);
     }
-    for (int32_t p = 0; p <= position; p++)
+    if (step->has_sinks)
+        sum = exp(((float *)call->arguments[8].data)[head] - greatest);
+    for (int32_t p = begin; p <= position; p++)
         sum += weights[p] = exp(weights[p] - greatest);
     for (int64_t d = 0; d < c; d++) {
         result[d] = 0;
-        for (int32_t p = 0; p <= position; p++)
+        for (int32_t p = begin; p <= position; p++)
             result[d] += weights[p] / sum *
                          page_element(&call->arguments[5],
                                       ((table[p / 64] * g + group) * 64 + p % 64) * c + d);
@@ -184,12 +209,12 @@ static void
 test_plain_is_right(void)
 {
     TestRandom random = {7};
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 15; i++) {
         Step step = random_step(&random, 200, 20);
         TestCall call;
         init_attention(&call, &step, false, &random);
         test_call_run(&call, SUNDOG_HOST_PLAIN, 2, false);
-        double truth[128];
+        double truth[256];
         for (int64_t row = 0; row < step.n_rows; row++)
             for (int64_t head = 0; head < step.n_heads; head++) {
                 attend_in_double(&call, &step, row, head, truth);
@@ -211,7 +236,11 @@ init_rope_cache(TestCall *call, const Step *step, int64_t rope_dims, TestRandom 
     add_copy(call, SUNDOG_DTYPE_I32, step->n_rows, 1, step->positions);
     add_copy(call, SUNDOG_DTYPE_I32, step->n_rows, 1, step->token_sequence);
     add_copy(call, SUNDOG_DTYPE_I32, step->n_sequences, step->sequence_pages, step->page_table);
-    float *frequencies = test_call_add(call, SUNDOG_DTYPE_F32, 1, rope_dims / 2);
+    float *frequencies = NULL;
+    if (rope_dims > 0)
+        frequencies = test_call_add(call, SUNDOG_DTYPE_F32, 1, rope_dims / 2);
+    else
+        test_call_add_absent(call);
     for (int64_t i = 0; i < rope_dims / 2; i++)
         frequencies[i] = (float)pow(10000, -2.0 * (double)i / (double)rope_dims);
     add_pages(call, step, true, random);
@@ -235,7 +264,7 @@ test_rope_sets_agree(void)
             for (int64_t p = 0; p < step.sequence_pages; p++)
                 step.page_table[p] = SUNDOG_NULL_PAGE;
         TestCall call;
-        init_rope_cache(&call, &step, step.head_dim / (i % 2 + 1), &random);
+        init_rope_cache(&call, &step, i % 7 == 0 ? 0 : step.head_dim / (i % 2 + 1), &random);
         test_call_check_all_sets(&call);
         test_call_clear(&call);
         step_clear(&step);

@@ -1,6 +1,7 @@
 /* Products: the plain kernels against double, and all sets against the plain kernels, bit for bit. */
 
 #include "kernels/contract/activation.h"
+#include "kernels/contract/gate.h"
 #include "kernels/contract/linear.h"
 #include "tests/kernels/call.h"
 #include <glib.h>
@@ -113,6 +114,7 @@ check_gated(const Shape *shape, TestRandom *random)
     else
         test_call_add(&call, SUNDOG_DTYPE_F32, shape->n_tokens, n_rows);
     add_workspace(&call, shape->n_columns);
+    call.parameters[0].i = test_random_int(random, 0, SUNDOG_N_GATES - 1);
     test_call_check_all_sets(&call);
     test_call_clear(&call);
 }

@@ -30,6 +30,20 @@ test_exp(void)
 }
 
 static void
+test_tanh(void)
+{
+    double worst = 0;
+    for (float x = -50.0f; x < 50.0f; x += 0.00037f)
+        worst = MAX(worst, fabs(sundog_tanh(x) - tanh(x)));
+    g_test_message("tanh: %.3g at most", worst);
+    g_assert_cmpfloat(worst, <, 0x1p-23);
+    g_assert_cmpfloat(sundog_tanh(0.0f), ==, 0.0f);
+    g_assert_cmpfloat(sundog_tanh(-INFINITY), ==, -1.0f);
+    g_assert_cmpfloat(sundog_tanh(INFINITY), ==, 1.0f);
+    g_assert_true(isnan(sundog_tanh(NAN)));
+}
+
+static void
 test_sin_cos(void)
 {
     double worst = 0;
@@ -72,6 +86,7 @@ main(int argc, char *argv[])
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/kernels/math/exp", test_exp);
+    g_test_add_func("/kernels/math/tanh", test_tanh);
     g_test_add_func("/kernels/math/sin-cos", test_sin_cos);
     g_test_add_func("/kernels/math/half", test_half);
     return g_test_run();

@@ -1,6 +1,7 @@
 /* Norms, quantization and what works on rows: against double, and all sets bit for bit. */
 
 #include "kernels/contract/activation.h"
+#include "kernels/contract/gate.h"
 #include "kernels/contract/math.h"
 #include "kernels/contract/rms-norm.h"
 #include "tests/kernels/call.h"
@@ -127,26 +128,99 @@ test_tile_is_right(void)
     test_call_clear(&call);
 }
 
+static double
+gate_in_double(SundogGate function, double gate, double up)
+{
+    double u = sqrt(2 / G_PI) * (gate + 0.044715 * gate * gate * gate);
+    return (function == SUNDOG_GATE_SILU ? gate / (1 + exp(-gate)) : gate * (1 + tanh(u)) / 2) * up;
+}
+
 static void
 test_elementwise(void)
 {
-    static const SundogOperationKind kinds[] = {SUNDOG_OP_ADD, SUNDOG_OP_SILU_MUL};
     TestRandom random = {14};
-    for (int i = 0; i < 40; i++) {
+    for (int i = 0; i < 60; i++) {
         TestCall call;
-        bool silu = i % 2 == 1;
+        int function = i % (SUNDOG_N_GATES + 1) - 1; /* -1: add */
         int64_t rows = test_random_int(&random, 1, 9), columns = test_random_int(&random, 1, 99);
-        test_call_init(&call, kinds[i % 2]);
+        test_call_init(&call, function < 0 ? SUNDOG_OP_ADD : SUNDOG_OP_GATE);
+        call.parameters[0].i = function;
         test_call_add_floats(&call, rows, columns, &random);
         test_call_add_floats(&call, rows, columns, &random);
         float *y = test_call_add(&call, SUNDOG_DTYPE_F32, rows, columns);
         float *a = call.arguments[0].data, *b = call.arguments[1].data;
-        for (int64_t k = 0; silu && k < rows * columns; k++)
-            a[k] *= 100;
+        for (int64_t k = 0; function >= 0 && k < rows * columns; k++)
+            a[k] *= k % 3 == 0 ? 100 : 5;
         test_call_check_all_sets(&call);
         for (int64_t k = 0; k < rows * columns; k++) {
-            double truth = silu ? a[k] / (1 + exp(-(double)a[k])) * b[k] : (double)a[k] + b[k];
+            double truth = function < 0 ? (double)a[k] + b[k]
+                                        : gate_in_double((SundogGate)function, a[k], b[k]);
             g_assert_cmpfloat(fabs(y[k] - truth), <=, 1e-6 * (1 + fabs(truth)));
+        }
+        test_call_clear(&call);
+    }
+}
+
+static void
+test_scale_and_softcap(void)
+{
+    TestRandom random = {17};
+    for (int i = 0; i < 40; i++) {
+        TestCall call;
+        bool cap = i % 2 == 1;
+        int64_t rows = test_random_int(&random, 1, 9), columns = test_random_int(&random, 1, 99);
+        test_call_init(&call, cap ? SUNDOG_OP_SOFTCAP : SUNDOG_OP_SCALE);
+        call.parameters[0].f = 12.5;
+        test_call_add_floats(&call, rows, columns, &random);
+        float *y = test_call_add(&call, SUNDOG_DTYPE_F32, rows, columns);
+        float *x = call.arguments[0].data;
+        for (int64_t k = 0; k < rows * columns; k++)
+            x[k] *= 20;
+        x[0] = INFINITY;
+        test_call_check_all_sets(&call);
+        g_assert_cmpfloat(y[0], ==, cap ? 12.5 : INFINITY);
+        for (int64_t k = 1; k < rows * columns; k++)
+            g_assert_cmpfloat(fabs(y[k] - (cap ? 12.5 * tanh(x[k] / 12.5) : x[k] * 12.5)), <=,
+                              5e-6 + 1e-7 * fabs((double)y[k]));
+        test_call_clear(&call);
+    }
+}
+
+/* Parts without weight are kept; v's is the same for all of its heads too. */
+static void
+test_head_norm(void)
+{
+    TestRandom random = {18};
+    for (int i = 0; i < 32; i++) {
+        TestCall call;
+        int64_t g = test_random_int(&random, 1, 3), h = g * test_random_int(&random, 1, 4);
+        int64_t c = 2 * test_random_int(&random, 1, 130), rows = test_random_int(&random, 1, 9);
+        int64_t n = (h + 2 * g) * c;
+        test_call_init(&call, SUNDOG_OP_HEAD_NORM);
+        test_call_add_floats(&call, rows, n, &random);
+        for (int part = 0; part < 3; part++)
+            if (i >> part & 1)
+                test_call_add_floats(&call, 1, c, &random);
+            else
+                test_call_add_absent(&call);
+        call.parameters[0].i = h;
+        call.parameters[1].i = g;
+        call.parameters[2].i = c;
+        call.parameters[3].f = EPSILON;
+        test_call_check_all_sets(&call);
+        for (int64_t row = 0; row < rows * (h + 2 * g); row++) {
+            int64_t head = row % (h + 2 * g);
+            const float *before = (float *)call.initial[0] + row * c;
+            const float *after = (float *)call.arguments[0].data + row * c;
+            const float *weight = call.arguments[head < h ? 1 : head < h + g ? 2 : 3].data;
+            double sum = 0, truth[260];
+            for (int64_t k = 0; k < c; k++)
+                sum += (double)before[k] * before[k];
+            for (int64_t k = 0; k < c; k++)
+                truth[k] = weight == NULL ? before[k]
+                                          : before[k] / sqrt(sum / (double)c + EPSILON) * weight[k];
+            g_assert_cmpfloat(test_relative_error(after, truth, c), <,
+                              weight == NULL ? 0x1p-99 : 3e-7);
         }
         test_call_clear(&call);
     }
@@ -208,7 +282,9 @@ main(int argc, char *argv[])
     g_test_add_func("/kernels/norm/sets-agree", test_norms_agree);
     g_test_add_func("/kernels/norm/fused-is-equal", test_fused_is_equal);
     g_test_add_func("/kernels/quantize/tile-is-right", test_tile_is_right);
+    g_test_add_func("/kernels/norm/heads", test_head_norm);
     g_test_add_func("/kernels/rows/elementwise", test_elementwise);
+    g_test_add_func("/kernels/rows/scale-and-softcap", test_scale_and_softcap);
     g_test_add_func("/kernels/rows/move", test_rows_move);
     g_test_add_func("/kernels/rows/embed", test_embed);
     return g_test_run();

@@ -75,7 +75,7 @@ test_reference(void)
     static const Expected expected[] = {
         {SUNDOG_OP_PLAN_ATTENTION, 1}, {SUNDOG_OP_EMBED, 1},    {SUNDOG_OP_RMS_NORM, 5},
         {SUNDOG_OP_LINEAR, 15},        {SUNDOG_OP_JOIN, 2},     {SUNDOG_OP_ROPE_CACHE, 2},
-        {SUNDOG_OP_ATTENTION, 2},      {SUNDOG_OP_SILU_MUL, 2}, {SUNDOG_OP_ADD, 4},
+        {SUNDOG_OP_ATTENTION, 2},      {SUNDOG_OP_GATE, 2},     {SUNDOG_OP_ADD, 4},
         {SUNDOG_OP_GATHER_ROWS, 1},    {SUNDOG_N_OPERATIONS, 0}};
     g_auto(SundogPlan) plan = {0};
     plan_tiny(&plan, "q4_1-gqa-yarn", SUNDOG_ACTIVATIONS_INT8);
@@ -94,7 +94,7 @@ test_mixed(void)
         {SUNDOG_OP_PLAN_ATTENTION, 1}, {SUNDOG_OP_EMBED, 1},         {SUNDOG_OP_RMS_NORM, 3},
         {SUNDOG_OP_QUANTIZE, 3},       {SUNDOG_OP_NORM_QUANTIZE, 2}, {SUNDOG_OP_JOIN, 2},
         {SUNDOG_OP_ROPE_CACHE, 2},     {SUNDOG_OP_ATTENTION, 2},     {SUNDOG_OP_LINEAR_GATED, 1},
-        {SUNDOG_OP_SILU_MUL, 1},       {SUNDOG_OP_LINEAR, 13},       {SUNDOG_OP_GATHER_ROWS, 1},
+        {SUNDOG_OP_GATE, 1},           {SUNDOG_OP_LINEAR, 13},       {SUNDOG_OP_GATHER_ROWS, 1},
         {SUNDOG_N_OPERATIONS, 0}};
     g_auto(SundogPlan) plan = {0};
     plan_tiny(&plan, "mixed", SUNDOG_ACTIVATIONS_INT8);

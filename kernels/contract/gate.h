@@ -1,0 +1,40 @@
+#pragma once
+
+/*
+ * gate: y = f(gate) * up, elementwise; each step rounded once. Any split. f by number:
+ *   silu       g / (1 + exp(-g))
+ *   gelu_tanh  g / (1 + exp(-2 u)), u = sqrt(2 / pi) (g + 0.044715 g^3) in these steps:
+ *              t = (g * g) * g; u2 = fma(t, 2 sqrt(2 / pi) 0.044715, g * (2 sqrt(2 / pi)))
+ *              which is g (1 + tanh u) / 2 (Hendrycks and Gimpel 2016)
+ */
+
+#include "kernels/contract/math.h"
+
+/* Numbers in files. X(NAME, number) */
+#define SUNDOG_GATES(X) \
+    X(SILU, 0)          \
+    X(GELU_TANH, 1)
+
+typedef enum {
+#define X(name, number) SUNDOG_GATE_##name = number,
+    SUNDOG_GATES(X)
+#undef X
+        SUNDOG_N_GATES
+} SundogGate;
+
+#define SUNDOG_GELU_LINEAR 0x1.988454p+0f
+#define SUNDOG_GELU_CUBIC 0x1.2444f2p-4f
+
+SUNDOG_SHARED float
+sundog_silu(float gate)
+{
+    return gate / (1.0f + sundog_exp(-gate));
+}
+
+SUNDOG_SHARED float
+sundog_gelu_tanh(float gate)
+{
+    float cube = (gate * gate) * gate;
+    float twice = fmaf(cube, SUNDOG_GELU_CUBIC, gate * SUNDOG_GELU_LINEAR);
+    return gate / (1.0f + sundog_exp(-twice));
+}
