@@ -82,7 +82,7 @@ type_matches(const SundogBuffer *buffer, const char *type)
         return buffer->dtype == SUNDOG_DTYPE_WEIGHT && buffer->layout != SUNDOG_LAYOUT_DENSE_F32;
     if (strcmp(type, "vector") == 0)
         return buffer->dtype == SUNDOG_DTYPE_WEIGHT && buffer->layout == SUNDOG_LAYOUT_DENSE_F32;
-    if (strcmp(type, "activation") == 0)
+    if (strcmp(type, "activation") == 0 || strcmp(type, "gathered") == 0)
         return buffer->dtype == SUNDOG_DTYPE_F32 || buffer->dtype == SUNDOG_DTYPE_BF16 ||
                buffer->dtype == SUNDOG_DTYPE_A8;
     if (strcmp(type, "float") == 0)
@@ -109,12 +109,17 @@ role_allows(SundogBufferRole role, SundogAccess access)
     }
 }
 
-/* The first dimension of an "activation" counts tiles where the buffer is quantized. */
-static const char *
-dimension_word(const char *type, const SundogBuffer *buffer, char **words, uint32_t d)
+/* The first dimension of an "activation" counts tiles where the buffer is quantized, that of a
+ * "gathered" one counts rows where it is not. Owned by the caller. */
+static char *
+dup_dimension_word(const char *type, const SundogBuffer *buffer, char **words, uint32_t d)
 {
-    bool tiled = strcmp(type, "activation") == 0 && buffer->dtype == SUNDOG_DTYPE_A8;
-    return tiled && d == 0 ? "tiles(T)" : words[d + 1];
+    bool is_a8 = buffer->dtype == SUNDOG_DTYPE_A8;
+    if (d == 0 && is_a8 && strcmp(type, "activation") == 0)
+        return g_strdup_printf("tiles(%s)", words[d + 1]);
+    if (d == 0 && !is_a8 && strcmp(type, "gathered") == 0)
+        return g_strdup_printf("rows(%s)", words[d + 1]);
+    return g_strdup(words[d + 1]);
 }
 
 typedef void (*VisitDimension)(Check *check, const char *name, const SundogBuffer *buffer,
@@ -141,9 +146,10 @@ visit_dimensions(Check *check, VisitDimension visit)
         if (buffer == NULL || buffer->rank + 1 != g_strv_length(words) ||
             !type_matches(buffer, words[0]))
             continue;
-        for (uint32_t d = 0; d < buffer->rank; d++)
-            visit(check, check->info->arguments[i].name, buffer, d,
-                  dimension_word(words[0], buffer, words, d));
+        for (uint32_t d = 0; d < buffer->rank; d++) {
+            g_autofree char *word = dup_dimension_word(words[0], buffer, words, d);
+            visit(check, check->info->arguments[i].name, buffer, d, word);
+        }
     }
 }
 
@@ -199,8 +205,9 @@ check_gated(Check *check)
 {
     const SundogBuffer *gate = argument(check, 1);
     const SundogBuffer *up = argument(check, 2);
-    if (check->operation->kind == SUNDOG_OP_LINEAR_GATED && gate != NULL && up != NULL &&
-        gate->layout != up->layout)
+    bool is_gated = check->operation->kind == SUNDOG_OP_LINEAR_GATED ||
+                    check->operation->kind == SUNDOG_OP_LINEAR_GATED_EXPERTS;
+    if (is_gated && gate != NULL && up != NULL && gate->layout != up->layout)
         fault(check, "gate", "is in %s, up in %s", sundog_layout_name(gate->layout),
               sundog_layout_name(up->layout));
 }
@@ -216,6 +223,61 @@ check_frequencies(Check *check)
         fault(check, "inverse_frequencies", rotates ? "is absent" : "is there, but rope_dims is 0");
 }
 
+/* Experts lie one after the other in one matrix, each in panels of its own. */
+static void
+check_experts(Check *check)
+{
+    bool has_experts = check->operation->kind == SUNDOG_OP_LINEAR_EXPERTS ||
+                       check->operation->kind == SUNDOG_OP_LINEAR_GATED_EXPERTS;
+    int64_t n_rows = sundog_contract_get_letter(&check->contract, 'N');
+    if (has_experts && n_rows % SUNDOG_PANEL_ROWS != 0)
+        fault(check, "y", "has %" G_GINT64_FORMAT " columns, not a multiple of %d", n_rows,
+              SUNDOG_PANEL_ROWS);
+}
+
+static void
+check_gather(Check *check)
+{
+    const SundogBuffer *x = argument(check, 0);
+    const SundogBuffer *y = argument(check, 2);
+    if (check->operation->kind == SUNDOG_OP_GATHER_EXPERTS && x != NULL && y != NULL &&
+        x->dtype != y->dtype)
+        fault(check, "y", "is %s, x is %s", sundog_dtype_name(y->dtype),
+              sundog_dtype_name(x->dtype));
+}
+
+/* As many experts as are used must be left after the choice of groups. */
+static void
+check_route(Check *check)
+{
+    int64_t n_experts = sundog_contract_get_letter(&check->contract, 'X');
+    int64_t n_used = sundog_contract_get_letter(&check->contract, 'U');
+    int64_t n_groups = sundog_contract_get_parameter(&check->contract, "n_groups");
+    int64_t n_groups_used = sundog_contract_get_parameter(&check->contract, "n_groups_used");
+    if (check->operation->kind != SUNDOG_OP_ROUTE)
+        return;
+    if (n_experts % n_groups != 0 || n_groups_used > n_groups)
+        fault(check, "n_groups",
+              "is %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " experts, %" G_GINT64_FORMAT " used",
+              n_groups, n_experts, n_groups_used);
+    else if (n_used > n_groups_used * (n_experts / n_groups))
+        fault(check, "choices",
+              "are %" G_GINT64_FORMAT " a token, more than the %" G_GINT64_FORMAT
+              " experts to choose from",
+              n_used, n_groups_used * (n_experts / n_groups));
+}
+
+/* A gate an element, or one a row. */
+static void
+check_sigmoid(Check *check)
+{
+    int64_t n_gates = sundog_contract_get_letter(&check->contract, 'G');
+    int64_t n_columns = sundog_contract_get_letter(&check->contract, 'N');
+    if (check->operation->kind == SUNDOG_OP_SIGMOID_MUL && n_gates != 1 && n_gates != n_columns)
+        fault(check, "gate", "has %" G_GINT64_FORMAT " columns, not 1 or %" G_GINT64_FORMAT,
+              n_gates, n_columns);
+}
+
 #define MAX_SIZE 1048576 /* of a head and of counts of heads: their products stay far from 2^63 */
 
 static void
@@ -226,6 +288,17 @@ check_heads(Check *check)
     if (n_heads < 1 || n_kv_heads < 1 || n_heads > MAX_SIZE || n_heads % n_kv_heads != 0)
         fault(check, "n_heads", "is %" G_GINT64_FORMAT ", not a multiple of %" G_GINT64_FORMAT,
               n_heads, n_kv_heads);
+}
+
+static bool
+is_count(const char *name)
+{
+    static const char *const counts[] = {"head_dim", "n_experts",     "n_used",
+                                         "n_groups", "n_groups_used", "group_best"};
+    for (size_t i = 0; i < G_N_ELEMENTS(counts); i++)
+        if (strcmp(name, counts[i]) == 0)
+            return true;
+    return false;
 }
 
 /* Returns false where a number is so wrong that no shape can be derived from it. */
@@ -243,7 +316,7 @@ check_parameters(Check *check)
             fault(check, info->name, "is %" G_GINT64_FORMAT ", out of range", value.i);
         if (strcmp(info->name, "n_heads") == 0)
             check_heads(check);
-        if (strcmp(info->name, "head_dim") == 0 && value.i < 1)
+        if (is_count(info->name) && value.i < 1)
             fault(check, info->name, "is 0");
         if (strcmp(info->name, "rope_dims") == 0 &&
             (value.i % 2 != 0 ||
@@ -280,4 +353,8 @@ sundog_operation_check(const SundogProgram *program, uint32_t index, SundogExpre
     check_quantized(&check);
     check_gated(&check);
     check_frequencies(&check);
+    check_experts(&check);
+    check_gather(&check);
+    check_route(&check);
+    check_sigmoid(&check);
 }

@@ -4,6 +4,7 @@
 
 #include "kernels/contract/activation.h"
 #include "kernels/contract/attention.h"
+#include "kernels/contract/experts.h"
 #include "kernels/contract/linear.h"
 #include "kernels/contract/paged-cache.h"
 #include "kernels/contract/sample.h"
@@ -35,6 +36,18 @@ static const char *const contracts[SUNDOG_N_OPERATIONS][SUNDOG_MAX_ARGUMENTS] = 
     [SUNDOG_OP_ATTENTION] = {"f32 T qkv", "i32 T", "i32 S P", "i32 work 4",
                              "pages M kv_heads head_dim page", "pages M kv_heads page head_dim",
                              "activation T heads", "u8 units >=attention", "vector 1 n_heads"},
+    [SUNDOG_OP_ROUTE] = {"f32 T X", "vector 1 X", "i32 T U", "f32 T U", "u8 units >=route"},
+    [SUNDOG_OP_PLAN_EXPERTS] = {"i32 T U", "i32 entries(T*U) 8", "u8 units >=experts"},
+    [SUNDOG_OP_GATHER_EXPERTS] = {"activation T K", "i32 W 8", "gathered W K"},
+    [SUNDOG_OP_LINEAR_GATED_EXPERTS] = {"gathered W K", "matrix n_experts*N K",
+                                        "matrix n_experts*N K", "vector 1 n_experts*N",
+                                        "vector 1 n_experts*N", "i32 W 8", "gathered W N",
+                                        "u8 units >=linear"},
+    [SUNDOG_OP_LINEAR_EXPERTS] = {"gathered entries(A) K", "matrix n_experts*N K",
+                                  "vector 1 n_experts*N", "i32 entries(A) 8", "f32 A N",
+                                  "u8 units >=linear"},
+    [SUNDOG_OP_COMBINE_EXPERTS] = {"f32 T*U N", "f32 T U", "f32 T N", "f32 T N"},
+    [SUNDOG_OP_SIGMOID_MUL] = {"f32 T G", "f32 T N", "f32 T N"},
     [SUNDOG_OP_GATHER_ROWS] = {"f32 T D", "i32 R", "f32 R D"},
     [SUNDOG_OP_SAMPLE] = {"f32 R V", "u8 R sampling", "i32 R H", "i32 R", "u8 units >=sample"},
 };
@@ -109,6 +122,8 @@ find_word(SundogContract *contract, const char *word)
         return constant(contract, head_dim);
     if (strcmp(word, "rope") == 0)
         return constant(contract, sundog_contract_get_parameter(contract, "rope_dims") / 2);
+    if (strcmp(word, "n_experts") == 0)
+        return constant(contract, sundog_contract_get_parameter(contract, "n_experts"));
     if (strcmp(word, "page") == 0)
         return constant(contract, SUNDOG_PAGE_TOKENS);
     if (strcmp(word, "sampling") == 0)
@@ -124,6 +139,11 @@ sundog_contract_workspace_bytes(const SundogContract *contract, const char *word
     if (strcmp(word, ">=attention") == 0)
         return (int64_t)sundog_attention_workspace_bytes(
             sundog_contract_get_parameter(contract, "head_dim"));
+    if (strcmp(word, ">=route") == 0)
+        return (int64_t)sundog_route_workspace_bytes(sundog_contract_get_letter(contract, 'X'));
+    if (strcmp(word, ">=experts") == 0)
+        return (int64_t)sundog_plan_experts_workspace_bytes(
+            sundog_contract_get_parameter(contract, "n_experts"));
     return (int64_t)sundog_sample_workspace_bytes(sundog_contract_get_letter(contract, 'V'));
 }
 
@@ -148,33 +168,83 @@ find_term(SundogContract *contract, const char *word, SundogExpression *term)
     return contract->is_bound[word[0] - 'A'];
 }
 
+/* Terms joined by the sign of one kind of expression. */
 static bool
-find_sum(SundogContract *contract, const char *text, SundogExpression *sum)
+find_joined(SundogContract *contract, const char *text, const char *sign, SundogExpressionKind kind,
+            bool (*find)(SundogContract *, const char *, SundogExpression *), SundogExpression *all)
 {
-    g_auto(GStrv) terms = g_strsplit(text, "+", -1);
-    if (!find_term(contract, terms[0], sum))
+    g_auto(GStrv) terms = g_strsplit(text, sign, -1);
+    if (!find(contract, terms[0], all))
         return false;
     for (int i = 1; terms[i] != NULL; i++) {
         SundogExpression term;
-        if (!find_term(contract, terms[i], &term))
+        if (!find(contract, terms[i], &term))
             return false;
-        *sum = binary(contract, SUNDOG_EXPRESSION_ADD, *sum, term);
+        *all = binary(contract, kind, *all, term);
     }
     return true;
+}
+
+static bool
+find_product(SundogContract *contract, const char *text, SundogExpression *product)
+{
+    return find_joined(contract, text, "*", SUNDOG_EXPRESSION_MUL, find_term, product);
+}
+
+static bool
+find_sum(SundogContract *contract, const char *text, SundogExpression *sum)
+{
+    return find_joined(contract, text, "+", SUNDOG_EXPRESSION_ADD, find_product, sum);
+}
+
+/* What stands in brackets after a name. */
+static bool
+find_inner(SundogContract *contract, const char *word, const char *name, SundogExpression *inner)
+{
+    size_t begin = strlen(name) + 1;
+    g_autofree char *text = g_strndup(word + begin, strlen(word) - begin - 1);
+    return sundog_contract_find_dimension(contract, text, inner);
+}
+
+static SundogExpression
+count_rows(SundogContract *contract, SundogExpression tiles)
+{
+    return binary(contract, SUNDOG_EXPRESSION_MUL, tiles, constant(contract, SUNDOG_TILE_TOKENS));
+}
+
+static SundogExpression
+count_tiles(SundogContract *contract, SundogExpression rows)
+{
+    return binary(contract, SUNDOG_EXPRESSION_CEIL_DIV, rows,
+                  constant(contract, SUNDOG_TILE_TOKENS));
+}
+
+/* Entries of a work list for so many choices: whole tiles, and one that is not full an expert. */
+static SundogExpression
+count_entries(SundogContract *contract, SundogExpression choices)
+{
+    int64_t n_experts = sundog_contract_get_parameter(contract, "n_experts");
+    return binary(contract, SUNDOG_EXPRESSION_ADD, count_tiles(contract, choices),
+                  binary(contract, SUNDOG_EXPRESSION_MIN, choices, constant(contract, n_experts)));
 }
 
 bool
 sundog_contract_find_dimension(SundogContract *contract, const char *word,
                                SundogExpression *dimension)
 {
-    if (!g_str_has_prefix(word, "tiles("))
-        return find_sum(contract, word, dimension);
-    const char letter[2] = {word[strlen("tiles(")], '\0'};
-    if (!find_term(contract, letter, dimension))
-        return false;
-    *dimension = binary(contract, SUNDOG_EXPRESSION_CEIL_DIV, *dimension,
-                        constant(contract, SUNDOG_TILE_TOKENS));
-    return true;
+    static const struct {
+        const char *name;
+        SundogExpression (*count)(SundogContract *, SundogExpression);
+    } functions[] = {{"tiles", count_tiles}, {"entries", count_entries}, {"rows", count_rows}};
+    for (size_t i = 0; i < G_N_ELEMENTS(functions); i++) {
+        if (!g_str_has_prefix(word, functions[i].name) || word[strlen(functions[i].name)] != '(')
+            continue;
+        if (!find_inner(contract, word, functions[i].name, dimension))
+            return false;
+        *dimension = functions[i].count(contract, *dimension);
+        return true;
+    }
+    return find_sum(contract, word, dimension);
 }
 
 const char *

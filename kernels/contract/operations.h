@@ -101,6 +101,32 @@ typedef struct {
       A(qkv, READ) A(positions, READ) A(page_table, READ) A(tiles, READ) A(k_pages, READ)                   \
           A(v_pages, READ) A(o, WRITE) A(workspace, WORKSPACE) A(sinks, OPTIONAL_READ),                     \
       I(n_heads) I(n_kv_heads) I(head_dim) F(scale) I(window) F(softcap))                                   \
+    /* experts.h, with X experts, U a token, A = T U choices, W entries of the work list: logits [T, X],  \
+     * bias [1, X], choices [T, U] i32, weights [T, U] */ \
+    X(ROUTE, "route", 1,                                                                                    \
+      A(logits, READ) A(bias, OPTIONAL_READ) A(choices, WRITE) A(weights, WRITE)                            \
+          A(workspace, WORKSPACE),                                                                          \
+      I(sigmoid) I(n_groups) I(n_groups_used) I(group_best) I(renormalize) F(scale))                        \
+    /* work [W, 8] i32; workspace [U, sundog_plan_experts_workspace_bytes(X)] u8 */                         \
+    X(PLAN_EXPERTS, "plan_experts", 1, A(choices, READ) A(work, WRITE) A(workspace, WORKSPACE),             \
+      I(n_experts))                                                                                         \
+    /* x [T, K] f32 or a8 to y, a row a choice in the order of the list: [6 W, K] f32 or [W, K] a8 */       \
+    X(GATHER_EXPERTS, "gather_experts", 1, A(x, READ) A(work, READ) A(y, WRITE), I(n_used))                 \
+    /* y = f(a gate^T) * (a up^T) by experts: gate, up [X N, K], y as a; function is a SundogGate */        \
+    X(LINEAR_GATED_EXPERTS, "linear_gated_experts", 1,                                                      \
+      A(a, READ) A(gate, READ) A(up, READ) A(gate_bias, OPTIONAL_READ) A(up_bias, OPTIONAL_READ)            \
+          A(work, READ) A(y, WRITE) A(workspace, WORKSPACE),                                                \
+      I(n_experts) I(function))                                                                             \
+    /* y = a w^T (+ bias) by experts: w [X N, K], y [A, N] f32 in the order of choices */                   \
+    X(LINEAR_EXPERTS, "linear_experts", 1,                                                                  \
+      A(a, READ) A(w, READ) A(bias, OPTIONAL_READ) A(work, READ) A(y, WRITE)                                \
+          A(workspace, WORKSPACE),                                                                          \
+      I(n_experts))                                                                                         \
+    /* y[t] = (residual[t] +) sum of weights[t][u] x[t U + u]: x [A, N], y [T, N] f32 */                    \
+    X(COMBINE_EXPERTS, "combine_experts", 1,                                                                \
+      A(x, READ) A(weights, READ) A(residual, OPTIONAL_READ) A(y, WRITE), )                                 \
+    /* y = sigmoid(gate) * x: x, y [T, N] f32, gate [T, N], or [T, 1] for a whole row */                    \
+    X(SIGMOID_MUL, "sigmoid_mul", 1, A(gate, READ) A(x, READ) A(y, WRITE), )                                \
     /* y[r] = x[rows[r]]: x [T, D], y [R, D] f32 */                                                         \
     X(GATHER_ROWS, "gather_rows", 1, A(x, READ) A(rows, READ) A(y, WRITE), )                                \
     /* sample.h: one token a row of logits [R, V]. sampling [R] of SundogSampling as u8, history   \

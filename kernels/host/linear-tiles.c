@@ -14,6 +14,7 @@
 #include "kernels/contract/linear.h"
 #include "kernels/host/gate.h"
 #include "kernels/host/half.h"
+#include "kernels/host/linear-experts.h"
 #include "kernels/host/panels.h"
 #include "kernels/host/quantize.h"
 #include "kernels/host/simd.h"
@@ -35,6 +36,7 @@ typedef struct {
     const SundogArgument *weight;
     const SundogArgument *gate; /* of linear_gated, else NULL */
     const float *bias;
+    const float *gate_bias;
     int64_t column;
     int64_t n_units;
 } Part;
@@ -43,7 +45,8 @@ typedef struct {
     const SundogArgument *a;
     const SundogArgument *y;
     const float *residual;
-    int64_t function; /* of linear_gated, a SundogGate */
+    int64_t function;    /* of linear_gated, a SundogGate */
+    const int32_t *work; /* of linear_experts: the entries that name the rows of y; else NULL */
     int64_t n_columns;
     int64_t n_tokens;
     SundogTileLayout tile; /* of a, where it is a8 */
@@ -72,9 +75,9 @@ add_part(Job *job, const SundogArgument *weight, const SundogArgument *gate, con
 }
 
 static Job
-job_from_call(const SundogCall *call, const SundogArgument *y, const SundogArgument *workspace)
+job_from_call(const SundogCall *call, const SundogArgument *a, const SundogArgument *y,
+              const SundogArgument *workspace)
 {
-    const SundogArgument *a = &call->arguments[0];
     int64_t k = a->shape[1];
     Job job = {.a = a, .y = y, .n_columns = k, .n_tokens = sundog_linear_n_tokens(a, y)};
     size_t n_bytes = sundog_linear_workspace_bytes(k);
@@ -338,14 +341,23 @@ multiply_direct(const Job *job, const Part *part, int64_t unit, int64_t tile_ind
     }
 }
 
+/* The row of y that a row of a tile goes to. */
+static int64_t
+find_row(const Job *job, int64_t tile_index, int64_t t)
+{
+    if (job->work == NULL)
+        return tile_index * TOKENS + t;
+    return job->work[tile_index * SUNDOG_WORK_FIELDS + SUNDOG_WORK_CHOICES + t];
+}
+
 static void
 store_products(const Job *job, const Part *part, int64_t unit, int64_t tile_index,
                const float *products)
 {
     int64_t n = sundog_min(UNIT, part->weight->shape[0] - unit * UNIT);
-    int64_t first = tile_index * TOKENS, here = sundog_min(TOKENS, job->n_tokens - first);
+    int64_t here = sundog_min(TOKENS, job->n_tokens - tile_index * TOKENS);
     for (int64_t t = 0; t < here; t++) {
-        int64_t at = (first + t) * job->y->shape[1] + part->column + unit * UNIT;
+        int64_t at = find_row(job, tile_index, t) * job->y->shape[1] + part->column + unit * UNIT;
         float values[UNIT];
         memcpy(values, products + t * UNIT, sizeof values);
         if (part->bias != NULL)
@@ -358,8 +370,18 @@ store_products(const Job *job, const Part *part, int64_t unit, int64_t tile_inde
     }
 }
 
+/* Biases of one tile of gate and up, which stands as 16 of each. */
 static void
-store_gated(const Job *job, int64_t unit, int64_t tile_index, Products products)
+add_gated_bias(const Part *part, int64_t row, int64_t n, float *products)
+{
+    for (int64_t r = 0; r < n && part->gate_bias != NULL; r++)
+        products[r] += part->gate_bias[row + r];
+    for (int64_t r = 0; r < n && part->bias != NULL; r++)
+        products[ROWS + r] += part->bias[row + r];
+}
+
+static void
+store_gated(const Job *job, const Part *part, int64_t unit, int64_t tile_index, Products products)
 {
     int64_t first = tile_index * TOKENS, here = sundog_min(TOKENS, job->n_tokens - first);
     int64_t n_rows = job->y->shape[1], n = sundog_min(UNIT, n_rows - unit * UNIT);
@@ -368,7 +390,9 @@ store_gated(const Job *job, int64_t unit, int64_t tile_index, Products products)
     for (int64_t t = 0; t < here; t++) {
         float values[UNIT];
         for (int i = 0; i < 2; i++) {
-            const float *gate = products[i] + t * UNIT, *up = gate + ROWS;
+            float *gate = products[i] + t * UNIT, *up = gate + ROWS;
+            int64_t row = unit * UNIT + i * ROWS;
+            add_gated_bias(part, row, sundog_min(ROWS, n_rows - row), gate);
             sundog_gate_run(job->function, gate, up, values + i * ROWS, ROWS);
         }
         if (quantized)
@@ -396,7 +420,7 @@ run_piece(const Job *job, const Part *part, int64_t unit, SundogRange tiles, boo
         else
             multiply_unpacked(job, part, tile, products);
         if (part->gate != NULL)
-            store_gated(job, unit, tile, products);
+            store_gated(job, part, unit, tile, products);
         else
             store_products(job, part, unit, tile, products[0]);
     }
@@ -443,22 +467,21 @@ run_job(const SundogCall *call, const Job *job)
 
 /* What only CUDA's programs have: the plain kernels are their reference, and nobody waits for them. */
 static bool
-is_for_cuda(const SundogCall *call, int w, int y)
+is_for_cuda(const SundogArgument *a, const SundogArgument *w, const SundogArgument *y)
 {
-    return call->arguments[0].dtype == SUNDOG_DTYPE_BF16 ||
-           call->arguments[y].dtype == SUNDOG_DTYPE_BF16 ||
-           sundog_layout_is_tile(call->arguments[w].layout);
+    return a->dtype == SUNDOG_DTYPE_BF16 || y->dtype == SUNDOG_DTYPE_BF16 ||
+           sundog_layout_is_tile(w->layout);
 }
 
 void
 SUNDOG_KERNEL(LINEAR)(const SundogCall *call)
 {
-    if (is_for_cuda(call, 1, 4)) {
+    const SundogArgument *a = call->arguments;
+    if (is_for_cuda(a, &a[1], &a[4])) {
         sundog_host_plain_LINEAR(call);
         return;
     }
-    const SundogArgument *a = call->arguments;
-    Job job = job_from_call(call, &a[4], &a[5]);
+    Job job = job_from_call(call, a, &a[4], &a[5]);
     job.residual = a[3].data;
     add_part(&job, &a[1], NULL, a[2].data);
     run_job(call, &job);
@@ -467,12 +490,12 @@ SUNDOG_KERNEL(LINEAR)(const SundogCall *call)
 void
 SUNDOG_KERNEL(LINEAR_QKV)(const SundogCall *call)
 {
-    if (is_for_cuda(call, 1, 7)) {
+    const SundogArgument *a = call->arguments;
+    if (is_for_cuda(a, &a[1], &a[7])) {
         sundog_host_plain_LINEAR_QKV(call);
         return;
     }
-    const SundogArgument *a = call->arguments;
-    Job job = job_from_call(call, &a[7], &a[8]);
+    Job job = job_from_call(call, a, &a[7], &a[8]);
     for (int i = 0; i < 3; i++)
         add_part(&job, &a[1 + i], NULL, a[4 + i].data);
     run_job(call, &job);
@@ -481,13 +504,60 @@ SUNDOG_KERNEL(LINEAR_QKV)(const SundogCall *call)
 void
 SUNDOG_KERNEL(LINEAR_GATED)(const SundogCall *call)
 {
-    if (is_for_cuda(call, 1, 3)) {
+    const SundogArgument *a = call->arguments;
+    if (is_for_cuda(a, &a[1], &a[3])) {
         sundog_host_plain_LINEAR_GATED(call);
         return;
     }
-    const SundogArgument *a = call->arguments;
-    Job job = job_from_call(call, &a[3], &a[4]);
+    Job job = job_from_call(call, a, &a[3], &a[4]);
     job.function = call->parameters[0].i;
     add_part(&job, &a[2], &a[1], NULL);
     run_job(call, &job);
+}
+
+/* The expert's tiles as if they were a call's only ones. */
+static Job
+job_for_expert(const SundogCall *call, const SundogExpertProduct *product, SundogArgument *a,
+               SundogArgument *y)
+{
+    const SundogExpertWork *work = product->work;
+    bool quantized = a->dtype == SUNDOG_DTYPE_A8;
+    size_t row_bytes = sizeof(float) * TOKENS;
+    size_t a_bytes = quantized ? sundog_tile_layout(a->shape[1]).n_bytes : a->shape[1] * row_bytes;
+    a->data = (uint8_t *)a->data + (size_t)work->first * a_bytes;
+    a->shape[0] = quantized ? work->n_tiles : work->n_rows;
+    if (product->gate != NULL) {
+        quantized = y->dtype == SUNDOG_DTYPE_A8;
+        size_t y_bytes =
+            quantized ? sundog_tile_layout(y->shape[1]).n_bytes : y->shape[1] * row_bytes;
+        y->data = (uint8_t *)y->data + (size_t)work->first * y_bytes;
+    }
+    Job job = job_from_call(call, a, y, product->workspace);
+    job.n_tokens = work->n_rows;
+    job.function = product->function;
+    job.work = product->gate == NULL ? work->entries : NULL;
+    add_part(&job, product->weight, product->gate, product->bias);
+    job.parts[0].gate_bias = product->gate_bias;
+    return job;
+}
+
+void
+SUNDOG_KERNEL(multiply_expert)(const SundogCall *call, const SundogExpertProduct *product,
+                               SundogRange pieces)
+{
+    SundogArgument a = *product->a, y = *product->y;
+    if (is_for_cuda(&a, product->weight, &y)) {
+        sundog_host_plain_multiply_expert(call, product, pieces);
+        return;
+    }
+    Job job = job_for_expert(call, product, &a, &y);
+    int64_t n_tiles = product->work->n_tiles, end;
+    bool direct = is_direct(&job, n_tiles);
+    for (int64_t piece = pieces.begin; piece < pieces.end; piece = end) {
+        int64_t unit = piece / n_tiles, first = unit * n_tiles;
+        end = sundog_min(pieces.end, first + n_tiles);
+        if (!direct)
+            unpack_unit(&job, job.parts, unit);
+        run_piece(&job, job.parts, unit, (SundogRange){piece - first, end - first}, direct);
+    }
 }

@@ -8,6 +8,8 @@
 #include "kernels/host/gate.h"
 #include "kernels/host/half.h"
 #include "kernels/host/kernel.h"
+#include "kernels/host/linear-experts.h"
+#include "kernels/host/linear-tiles.h"
 #include "kernels/host/panels.h"
 #include "kernels/host/quantize.h"
 
@@ -28,9 +30,8 @@ typedef struct {
 } Linear;
 
 static Linear
-linear_from_call(const SundogCall *call, const SundogArgument *workspace)
+linear_from_call(const SundogCall *call, const SundogArgument *a, const SundogArgument *workspace)
 {
-    const SundogArgument *a = &call->arguments[0];
     int64_t k = a->shape[1];
     Linear linear = {.a = a, .n_columns = k};
     if (a->dtype == SUNDOG_DTYPE_A8)
@@ -154,7 +155,7 @@ void
 SUNDOG_KERNEL(LINEAR)(const SundogCall *call)
 {
     const SundogArgument *a = call->arguments;
-    Linear linear = linear_from_call(call, &a[5]);
+    Linear linear = linear_from_call(call, a, &a[5]);
     multiply(call, &linear, &a[1], a[2].data, a[3].data, &a[4], 0);
 }
 
@@ -162,7 +163,7 @@ void
 SUNDOG_KERNEL(LINEAR_QKV)(const SundogCall *call)
 {
     const SundogArgument *a = call->arguments;
-    Linear linear = linear_from_call(call, &a[8]);
+    Linear linear = linear_from_call(call, a, &a[8]);
     int64_t column = 0;
     for (int part = 0; part < 3; part++) {
         multiply(call, &linear, &a[1 + part], a[4 + part].data, NULL, &a[7], column);
@@ -170,21 +171,37 @@ SUNDOG_KERNEL(LINEAR_QKV)(const SundogCall *call)
     }
 }
 
+/* The two weights of a gated product. */
+typedef struct {
+    const SundogArgument *gate;
+    const SundogArgument *up;
+    const float *gate_bias; /* [N] or NULL */
+    const float *up_bias;
+    int64_t function; /* SundogGate */
+} Gated;
+
+static float
+biased_product(const Linear *linear, int64_t token, const float *bias, int64_t n)
+{
+    float value = product(linear, token);
+    return bias != NULL ? value + bias[n] : value;
+}
+
 /* y[t][n] for 32 columns from n on, or as many as there are. */
 static void
-gated_block(const SundogCall *call, Linear *linear, int64_t first, int64_t token, int64_t n_tokens,
+gated_block(const Gated *gated, Linear *linear, int64_t first, int64_t token, int64_t n_tokens,
             float (*block)[SUNDOG_ACTIVATION_BLOCK])
 {
-    const SundogArgument *gate = &call->arguments[1], *up = &call->arguments[2];
-    int64_t end = sundog_min(first + SUNDOG_ACTIVATION_BLOCK, gate->shape[0]);
+    int64_t end = sundog_min(first + SUNDOG_ACTIVATION_BLOCK, gated->gate->shape[0]);
     for (int64_t n = first; n < end; n++) {
-        take_row(linear, gate, n);
+        take_row(linear, gated->gate, n);
         for (int64_t t = 0; t < n_tokens; t++)
-            block[t][n - first] = product(linear, token + t);
-        take_row(linear, up, n);
+            block[t][n - first] = biased_product(linear, token + t, gated->gate_bias, n);
+        take_row(linear, gated->up, n);
         for (int64_t t = 0; t < n_tokens; t++) {
-            float *gated = &block[t][n - first], value = product(linear, token + t);
-            sundog_gate_run(call->parameters[0].i, gated, &value, gated, 1);
+            float *value = &block[t][n - first];
+            float up = biased_product(linear, token + t, gated->up_bias, n);
+            sundog_gate_run(gated->function, value, &up, value, 1);
         }
     }
 }
@@ -219,7 +236,9 @@ SUNDOG_KERNEL(LINEAR_GATED)(const SundogCall *call)
 {
     const SundogArgument *a = &call->arguments[0], *gate = &call->arguments[1];
     const SundogArgument *y = &call->arguments[3];
-    Linear linear = linear_from_call(call, &call->arguments[4]);
+    const Gated gated = {
+        .gate = gate, .up = &call->arguments[2], .function = call->parameters[0].i};
+    Linear linear = linear_from_call(call, a, &call->arguments[4]);
     int64_t n_tokens = sundog_linear_n_tokens(a, y);
     SundogRange range =
         sundog_split(call, sundog_ceil_div(gate->shape[0], SUNDOG_ACTIVATION_BLOCK));
@@ -227,7 +246,52 @@ SUNDOG_KERNEL(LINEAR_GATED)(const SundogCall *call)
         for (int64_t token = 0; token < n_tokens; token += SUNDOG_TILE_TOKENS) {
             float block[SUNDOG_TILE_TOKENS][SUNDOG_ACTIVATION_BLOCK];
             int64_t here = sundog_min(SUNDOG_TILE_TOKENS, n_tokens - token);
-            gated_block(call, &linear, i * SUNDOG_ACTIVATION_BLOCK, token, here, block);
+            gated_block(&gated, &linear, i * SUNDOG_ACTIVATION_BLOCK, token, here, block);
             store_gated_block(y, i * SUNDOG_ACTIVATION_BLOCK, token, here, block);
         }
+}
+
+/* One unit of one tile of linear_experts. */
+static void
+multiply_choices(const SundogExpertProduct *product, Linear *linear, int64_t unit, int64_t tile)
+{
+    const int32_t *entry = product->work->entries + tile * SUNDOG_WORK_FIELDS;
+    int64_t n_columns = product->y->shape[1];
+    int64_t end = sundog_min((unit + 1) * SUNDOG_UNIT_ROWS, n_columns);
+    for (int64_t n = unit * SUNDOG_UNIT_ROWS; n < end; n++) {
+        take_row(linear, product->weight, n);
+        for (int64_t t = 0; t < entry[SUNDOG_WORK_ROWS]; t++) {
+            int64_t row = (product->work->first + tile) * SUNDOG_TILE_TOKENS + t;
+            int64_t at = entry[SUNDOG_WORK_CHOICES + t] * n_columns + n;
+            ((float *)product->y->data)[at] = biased_product(linear, row, product->bias, n);
+        }
+    }
+}
+
+static void
+multiply_gated(const SundogExpertProduct *product, Linear *linear, int64_t unit, int64_t tile)
+{
+    const Gated gated = {.gate = product->gate,
+                         .up = product->weight,
+                         .gate_bias = product->gate_bias,
+                         .up_bias = product->bias,
+                         .function = product->function};
+    int64_t first = (product->work->first + tile) * SUNDOG_TILE_TOKENS;
+    int64_t n_rows = product->work->entries[tile * SUNDOG_WORK_FIELDS + SUNDOG_WORK_ROWS];
+    float block[SUNDOG_TILE_TOKENS][SUNDOG_ACTIVATION_BLOCK];
+    gated_block(&gated, linear, unit * SUNDOG_ACTIVATION_BLOCK, first, n_rows, block);
+    store_gated_block(product->y, unit * SUNDOG_ACTIVATION_BLOCK, first, n_rows, block);
+}
+
+void
+SUNDOG_KERNEL(multiply_expert)(const SundogCall *call, const SundogExpertProduct *product,
+                               SundogRange pieces)
+{
+    Linear linear = linear_from_call(call, product->a, product->workspace);
+    int64_t n_tiles = product->work->n_tiles;
+    for (int64_t piece = pieces.begin; piece < pieces.end; piece++)
+        if (product->gate != NULL)
+            multiply_gated(product, &linear, piece / n_tiles, piece % n_tiles);
+        else
+            multiply_choices(product, &linear, piece / n_tiles, piece % n_tiles);
 }
