@@ -100,7 +100,11 @@ sundog_engine_loop(SundogScheduler *scheduler, SundogInbox *inbox, GByteArray *o
         if (!take_items(&loop, items, error)) {
             return false;
         }
+        bool worked = sundog_scheduler_has_work(scheduler);
         sundog_scheduler_step(scheduler);
+        if (worked && !sundog_scheduler_has_work(scheduler)) {
+            send_statistics(&loop); /* what is asked for while nothing runs is then known already */
+        }
         if (!write_outbox(&loop, fd, error)) {
             return false;
         }

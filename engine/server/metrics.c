@@ -19,6 +19,9 @@
     X("cached_tokens_total", "counter", "Of these, reused from earlier requests",                  \
       counters->n_cached_tokens)                                                                   \
     X("produced_tokens_total", "counter", "Tokens of answers", counters->n_produced_tokens)        \
+    X("drafted_tokens_total", "counter", "Tokens guessed and tried", counters->n_drafted_tokens)   \
+    X("accepted_tokens_total", "counter", "Of these, what proved right",                           \
+      counters->n_accepted_tokens)                                                                 \
     X("prefill_microseconds_total", "counter", "Time in which prompts were read",                  \
       counters->prefill_us)                                                                        \
     X("decode_microseconds_total", "counter", "Time in which answers were written",                \

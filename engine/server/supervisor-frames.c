@@ -179,10 +179,13 @@ take_statistics(SundogSupervisor *supervisor, GVariant *payload)
         return;
     /* An engine counts from its start, the server from its own. */
     SundogSupervisorCounters *counters = &supervisor->counters;
-    counters->n_steps +=
-        statistics.n_steps - MIN(supervisor->statistics.n_steps, statistics.n_steps);
-    counters->step_us +=
-        statistics.step_us - MIN(supervisor->statistics.step_us, statistics.step_us);
+    const SundogStatistics *last = &supervisor->statistics;
+#define COUNT(field) counters->field += statistics.field - MIN(last->field, statistics.field)
+    COUNT(n_drafted_tokens);
+    COUNT(n_accepted_tokens);
+    COUNT(n_steps);
+    COUNT(step_us);
+#undef COUNT
     supervisor->statistics = statistics;
 }
 

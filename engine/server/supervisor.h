@@ -43,6 +43,8 @@ typedef struct {
     uint64_t n_cached_tokens;
     uint64_t n_produced_tokens;
     uint64_t n_restarts;
+    uint64_t n_drafted_tokens;
+    uint64_t n_accepted_tokens;
     uint64_t n_steps;
     uint64_t step_us;
     uint64_t prefill_us;

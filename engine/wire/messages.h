@@ -7,9 +7,9 @@
  * Life of an engine: it writes HELLO, PROGRESS while loading, then READY, or FAULT with id 0 and ends.
  * After READY: SUBMIT and CANCEL at any time. For each request the engine writes ADMITTED when it
  * first packs it into a step, PREFILL after each finished chunk, TOKENS after each step, and exactly
- * one FINISH or FAULT. After CANCEL the FINISH comes within one step, with reason "cancelled"; an id
- * not known is ignored. SHUTDOWN, or end of input, ends the engine (SHUTDOWN lets running requests
- * end first).
+ * one FINISH or FAULT. STATISTICS come when asked for, and when nothing is left to do. After CANCEL
+ * the FINISH comes within one step, with reason "cancelled"; an id not known is ignored. SHUTDOWN, or
+ * end of input, ends the engine (SHUTDOWN lets running requests end first).
  *
  * X(NAME, number, GVariant type)
  */

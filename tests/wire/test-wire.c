@@ -166,7 +166,7 @@ test_submit_ranges(void)
     REFUSE(presence_penalty, -INFINITY);
     REFUSE(frequency_penalty, NAN);
     REFUSE(top_k, -1);
-    REFUSE(flags, 2);
+    REFUSE(flags, SUNDOG_SUBMIT_ALL_FLAGS + 1);
 #undef REFUSE
 }
 
