@@ -29,7 +29,9 @@ matrix_layout(const SundogTensor *tensor, bool is_for_cuda, GError **error)
                     "tensor \"%s\" is of type %s, for which there are no kernels here; use a file "
                     "with %s",
                     tensor->name, sundog_gguf_type_name(tensor->type),
-                    is_for_cuda ? "Q4_1, Q8_0 or BF16" : "Q4_1, Q8_0, F16, BF16 or F32");
+                    is_for_cuda ? "Q4_1, Q8_0 or BF16"
+                                : "Q4_0 to Q8_0, Q2_K to Q6_K, IQ4_NL, IQ4_XS, MXFP4, F16, BF16 or "
+                                  "F32");
     else if (!sundog_layout_fits(layout, (int64_t)tensor->n_columns))
         g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
                     "tensor \"%s\" has %" G_GUINT64_FORMAT " columns, which %s cannot hold",

@@ -6,11 +6,31 @@
  * For the host: one copy for decoding and prefill, little-endian, the same on every
  * processor. A panel is 16 rows and all columns, contiguous, one sequential stream with the scales
  * inline; panels follow one another; missing rows of the last panel are zero. Within 64 bytes of
- * quantized values, byte 4 r + i is row r, column 4 g + i; nibbles: low is group 2 j, high 2 j + 1.
+ * quantized values, byte 4 r + i is row r, column 4 g + i of group g.
  *
- *   panel16-q4_1, a block of 32 columns: 16 d f16 | 16 m f16 | 4 x 64 bytes of nibbles   = 320 bytes
- *   panel16-q8_0, a block of 64 columns: 32 d f16 (16 of the first 32 columns, then 16 of the second)
- *                 | 16 x 64 bytes, stored + 128 = 1088 bytes; an odd last block of 32 is half padding
+ * A quantized panel is a run of blocks, each a header and then, for every 32 columns, 64 bytes for each
+ * bit of a stored value, the lines. Bits of four columns of a row lie in its word of a line: 4-bit lines
+ * hold two groups of four columns, the first in the low nibbles; 2-bit lines four groups and 1-bit lines
+ * eight, from the lowest bits up. High bits come before low bits.
+ *
+ *                    columns  header, 16 rows of each                             lines     bytes  value
+ *   panel16-q4_0        64    2 d                                               2 x 4         576  d (q - 8)
+ *   panel16-q4_1        32    d | m                                             4             320  d q + m
+ *   panel16-q5_0        64    2 d                                               2 x (1 + 4)   704  d (q - 16)
+ *   panel16-q5_1        32    d | m                                             1 + 4         384  d q + m
+ *   panel16-q8_0        64    2 d                                               2 x 8        1088  d (q - 128)
+ *   panel16-q2_k       256    d | m | 16 x (s, n: a nibble each)                8 x 2        1344  d s q - m n
+ *   panel16-q3_k       256    d | 16 x s, signed byte                           8 x (1 + 2)  1824  d s (q - 4)
+ *   panel16-q4_k       256    d | m | 8 x s, byte | 8 x n, byte                 8 x 4        2368  d s q - m n
+ *   panel16-q5_k       256    d | m | 8 x s, byte | 8 x n, byte                 8 x (1 + 4)  2880  d s q - m n
+ *   panel16-q6_k       256    d | 16 x s, signed byte                           8 x (2 + 4)  3360  d s (q - 32)
+ *   panel16-iq4_nl      64    2 d                                               2 x 4         576  d c[q]
+ *   panel16-iq4_xs     256    d | 8 x s, signed byte                            8 x 4        2208  d s c[q]
+ *   panel16-mxfp4       64    2 d, bf16                                         2 x 4         576  d f[q]
+ *
+ * d and m are f16. s and n belong to 32 columns where there are 8, to 16 where there are 16. c and f are
+ * the codebooks of panels.h. A last block of 64 may be half padding; a panel's bytes are rounded up to 64.
+ *
  *   panel16-f32, -f16, -bf16: for each column, 16 values of the 16 rows
  *   dense-f32: rows one after the other
  *
@@ -26,7 +46,8 @@
  *                of its low half for the even column, of its high half for the odd one
  *                | 16 rows x 2 x (d f16, m f16)                                             = 640 bytes
  *
- * Dequantized values in float32: q4_1 fma(d, q, m); q8_0 d * q; float layouts the value itself.
+ * Dequantized values in float32: D and M are d s and -m n, both exact, or d and m; the value is
+ * fma(D, q, M), or D * q without minima, where q is the exact integer. Float layouts: the value itself.
  *
  * Packing never changes a value: unpack(pack(rows)) gives the same bytes. No thread of its own;
  * panels may be packed in parallel.

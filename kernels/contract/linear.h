@@ -4,10 +4,12 @@
  * Products with a weight matrix: linear, linear_qkv and linear_gated.
  *
  * Numeric class "sequential blocks": for each output element one float32 accumulator, blocks of k in
- * rising order. With a8 activations and a quantized weight, for each block of 32:
- *     i   = exact integer dot of the stored values (zero points taken out exactly)
- *     acc = fma((float)i, d * scale, acc)            d * scale rounded once
- *     acc = fma(m, sum, acc)                          where the layout has minima
+ * rising order. With a8 activations and a quantized weight, for each block of columns that share a
+ * scale, 32 or 16 (layout.h):
+ *     i   = exact integer dot of the stored values (zero points and codebooks taken out exactly)
+ *     acc = fma((float)i, D * scale, acc)            D * scale rounded once
+ *     acc = fma(M, sum, acc)                          where the layout has minima; sum is activation.h's
+ *                                                     for 32, scale * its integer sum of 16, rounded once
  * With f32 activations, or a weight of floats: acc = fma(w, x, acc) for k in rising order, where w is
  * the dequantized weight (layout.h) in float32; a weight of floats with a8 activations is refused by
  * the checker. Then + bias, then + residual, each rounded once. The result does not depend on the

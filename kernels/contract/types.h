@@ -44,7 +44,18 @@ typedef enum {
     X(PANEL16_Q8_0, 6, 32, "panel16-q8_0")                                                \
     X(TILE16_BF16, 7, 1, "tile16-bf16") /* the tiles are for CUDA's tensor cores */       \
     X(TILE16_Q4_1, 8, 32, "tile16-q4_1")                                                  \
-    X(TILE16_Q8_0, 9, 32, "tile16-q8_0")
+    X(TILE16_Q8_0, 9, 32, "tile16-q8_0")                                                  \
+    X(PANEL16_Q4_0, 10, 32, "panel16-q4_0")                                               \
+    X(PANEL16_Q5_0, 11, 32, "panel16-q5_0")                                               \
+    X(PANEL16_Q5_1, 12, 32, "panel16-q5_1")                                               \
+    X(PANEL16_Q2_K, 13, 256, "panel16-q2_k")                                              \
+    X(PANEL16_Q3_K, 14, 256, "panel16-q3_k")                                              \
+    X(PANEL16_Q4_K, 15, 256, "panel16-q4_k")                                              \
+    X(PANEL16_Q5_K, 16, 256, "panel16-q5_k")                                              \
+    X(PANEL16_Q6_K, 17, 256, "panel16-q6_k")                                              \
+    X(PANEL16_IQ4_NL, 18, 32, "panel16-iq4_nl")                                           \
+    X(PANEL16_IQ4_XS, 19, 256, "panel16-iq4_xs")                                          \
+    X(PANEL16_MXFP4, 20, 32, "panel16-mxfp4")
 
 typedef enum {
 #define X(name, number, values, text) SUNDOG_LAYOUT_##name = number,

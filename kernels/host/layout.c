@@ -5,18 +5,29 @@
 
 #include "kernels/contract/layout.h"
 #include "kernels/contract/math.h"
-#include "kernels/host/panels.h"
+#include "kernels/host/panel-row.h"
 #include "kernels/host/tile.h"
 
-#define GGUF_F32 0
-#define GGUF_F16 1
-#define GGUF_Q4_1 3
-#define GGUF_Q8_0 8
-#define GGUF_BF16 30
+/* GGUF's numbers of types, and where the host keeps tensors of each.
+ * X(number of the type, host's layout, CUDA's layout or 0) */
+#define GGUF_TYPES(X)                                            \
+    X(0, SUNDOG_LAYOUT_PANEL16_F32, 0)                           \
+    X(1, SUNDOG_LAYOUT_PANEL16_F16, 0)                           \
+    X(2, SUNDOG_LAYOUT_PANEL16_Q4_0, 0)                          \
+    X(3, SUNDOG_LAYOUT_PANEL16_Q4_1, SUNDOG_LAYOUT_TILE16_Q4_1)  \
+    X(6, SUNDOG_LAYOUT_PANEL16_Q5_0, 0)                          \
+    X(7, SUNDOG_LAYOUT_PANEL16_Q5_1, 0)                          \
+    X(8, SUNDOG_LAYOUT_PANEL16_Q8_0, SUNDOG_LAYOUT_TILE16_Q8_0)  \
+    X(10, SUNDOG_LAYOUT_PANEL16_Q2_K, 0)                         \
+    X(11, SUNDOG_LAYOUT_PANEL16_Q3_K, 0)                         \
+    X(12, SUNDOG_LAYOUT_PANEL16_Q4_K, 0)                         \
+    X(13, SUNDOG_LAYOUT_PANEL16_Q5_K, 0)                         \
+    X(14, SUNDOG_LAYOUT_PANEL16_Q6_K, 0)                         \
+    X(20, SUNDOG_LAYOUT_PANEL16_IQ4_NL, 0)                       \
+    X(23, SUNDOG_LAYOUT_PANEL16_IQ4_XS, 0)                       \
+    X(30, SUNDOG_LAYOUT_PANEL16_BF16, SUNDOG_LAYOUT_TILE16_BF16) \
+    X(39, SUNDOG_LAYOUT_PANEL16_MXFP4, 0)
 
-#define BLOCK SUNDOG_PANEL_BLOCK
-#define Q4_1_ROW_BLOCK 20 /* d f16, m f16, 16 bytes: low nibbles are columns 0 to 15 */
-#define Q8_0_ROW_BLOCK 34 /* d f16, 32 signed bytes */
 #define ROWS SUNDOG_PANEL_ROWS
 
 static size_t
@@ -35,34 +46,26 @@ SundogLayout
 sundog_layout_for_gguf_type(uint32_t gguf_type)
 {
     switch (gguf_type) {
-    case GGUF_F32:
-        return SUNDOG_LAYOUT_PANEL16_F32;
-    case GGUF_F16:
-        return SUNDOG_LAYOUT_PANEL16_F16;
-    case GGUF_Q4_1:
-        return SUNDOG_LAYOUT_PANEL16_Q4_1;
-    case GGUF_Q8_0:
-        return SUNDOG_LAYOUT_PANEL16_Q8_0;
-    case GGUF_BF16:
-        return SUNDOG_LAYOUT_PANEL16_BF16;
-    default:
-        return 0;
+#define X(number, host, cuda) \
+    case number:              \
+        return host;
+        GGUF_TYPES(X)
+#undef X
     }
+    return 0;
 }
 
 SundogLayout
 sundog_layout_for_cuda(uint32_t gguf_type)
 {
     switch (gguf_type) {
-    case GGUF_Q4_1:
-        return SUNDOG_LAYOUT_TILE16_Q4_1;
-    case GGUF_Q8_0:
-        return SUNDOG_LAYOUT_TILE16_Q8_0;
-    case GGUF_BF16:
-        return SUNDOG_LAYOUT_TILE16_BF16;
-    default:
-        return 0;
+#define X(number, host, cuda) \
+    case number:              \
+        return cuda;
+        GGUF_TYPES(X)
+#undef X
     }
+    return 0;
 }
 
 bool
@@ -72,35 +75,44 @@ sundog_layout_is_tile(SundogLayout layout)
            layout == SUNDOG_LAYOUT_TILE16_Q8_0;
 }
 
+/* Values that share a block of the encoding; 1 for floats. */
+static int
+block_values(SundogLayout layout)
+{
+    switch (layout) {
+#define X(name, number, values, text) \
+    case SUNDOG_LAYOUT_##name:        \
+        return values;
+        SUNDOG_LAYOUTS(X)
+#undef X
+    }
+    return 1;
+}
+
+static bool
+is_quantized_panel(SundogLayout layout)
+{
+    return sundog_panel_form(layout).block != 0;
+}
+
 bool
 sundog_layout_fits(SundogLayout layout, int64_t n_columns)
 {
-    bool blocks = layout == SUNDOG_LAYOUT_PANEL16_Q4_1 || layout == SUNDOG_LAYOUT_PANEL16_Q8_0 ||
-                  layout == SUNDOG_LAYOUT_TILE16_Q4_1 || layout == SUNDOG_LAYOUT_TILE16_Q8_0;
-    return n_columns > 0 && (!blocks || n_columns % BLOCK == 0);
+    return n_columns > 0 && n_columns % block_values(layout) == 0;
 }
 
 size_t
 sundog_layout_panel_bytes(SundogLayout layout, int64_t n_columns)
 {
-    size_t blocks = (size_t)n_columns / BLOCK;
-    switch (layout) {
-    case SUNDOG_LAYOUT_DENSE_F32:
-        return (size_t)n_columns * 4;
-    case SUNDOG_LAYOUT_PANEL16_F32:
-    case SUNDOG_LAYOUT_PANEL16_F16:
-    case SUNDOG_LAYOUT_PANEL16_BF16:
-        return round_up((size_t)n_columns * ROWS * element_bytes(layout), 64);
-    case SUNDOG_LAYOUT_PANEL16_Q4_1:
-        return blocks * SUNDOG_Q4_1_BLOCK_BYTES;
-    case SUNDOG_LAYOUT_PANEL16_Q8_0:
-        return (blocks + 1) / 2 * SUNDOG_Q8_0_PAIR_BYTES;
-    case SUNDOG_LAYOUT_TILE16_BF16:
-    case SUNDOG_LAYOUT_TILE16_Q4_1:
-    case SUNDOG_LAYOUT_TILE16_Q8_0:
+    SundogPanelForm form = sundog_panel_form(layout);
+    if (form.block != 0)
+        return round_up((size_t)((n_columns + form.block - 1) / form.block) *
+                            (size_t)sundog_panel_block_bytes(&form),
+                        64);
+    if (sundog_layout_is_tile(layout))
         return sundog_tile_panel_bytes(layout, n_columns);
-    }
-    return 0;
+    size_t bytes = (size_t)n_columns * element_bytes(layout);
+    return layout == SUNDOG_LAYOUT_DENSE_F32 ? bytes : round_up(bytes * ROWS, 64);
 }
 
 size_t
@@ -112,89 +124,24 @@ sundog_layout_bytes(SundogLayout layout, int64_t n_rows, int64_t n_columns)
     return panel * (((size_t)n_rows + ROWS - 1) / ROWS);
 }
 
-/* One block of 32 columns of one row: 16 bytes of nibbles, in GGUF's order and in the panel's. Byte
- * 4 r + i of 64-byte line j holds columns 8 j + i (low) and 8 j + 4 + i (high). */
+/* Rows of a quantized panel to GGUF's encoding, or back. */
 static void
-pack_q4_1_block(const uint8_t *row, size_t r, uint8_t *block)
+copy_quantized(SundogLayout layout, uint8_t *rows, int64_t n_rows, int64_t n_columns,
+               uint8_t *panel, bool pack)
 {
-    memcpy(block + 2 * r, row, 2);
-    memcpy(block + 2 * ROWS + 2 * r, row + 2, 2);
-    const uint8_t *nibbles = row + 4;
-    uint8_t *lines = block + 4 * ROWS + 4 * r;
-    for (size_t i = 0; i < 4; i++) {
-        lines[i] = (nibbles[i] & 15) | (nibbles[i + 4] & 15) << 4;
-        lines[64 + i] = (nibbles[i + 8] & 15) | (nibbles[i + 12] & 15) << 4;
-        lines[128 + i] = nibbles[i] >> 4 | (nibbles[i + 4] & 0xf0);
-        lines[192 + i] = nibbles[i + 8] >> 4 | (nibbles[i + 12] & 0xf0);
-    }
-}
-
-static void
-unpack_q4_1_block(const uint8_t *block, size_t r, uint8_t *row)
-{
-    memcpy(row, block + 2 * r, 2);
-    memcpy(row + 2, block + 2 * ROWS + 2 * r, 2);
-    const uint8_t *lines = block + 4 * ROWS + 4 * r;
-    uint8_t *nibbles = row + 4;
-    for (size_t i = 0; i < 4; i++) {
-        nibbles[i] = (lines[i] & 15) | (lines[128 + i] & 15) << 4;
-        nibbles[i + 4] = lines[i] >> 4 | (lines[128 + i] & 0xf0);
-        nibbles[i + 8] = (lines[64 + i] & 15) | (lines[192 + i] & 15) << 4;
-        nibbles[i + 12] = lines[64 + i] >> 4 | (lines[192 + i] & 0xf0);
-    }
-}
-
-/* Moves four values of a row at a time and changes signed to stored form or back: + 128 either way. */
-static void
-copy_q8_0_block(uint8_t *row, uint8_t *lines, bool pack)
-{
-    for (size_t group = 0; group < 8; group++) {
-        uint32_t four;
-        uint8_t *dense = row + 4 * group, *line = lines + 64 * group;
-        memcpy(&four, pack ? dense : line, 4);
-        four ^= 0x80808080;
-        memcpy(pack ? line : dense, &four, 4);
-    }
-}
-
-static void
-pack_quantized(SundogLayout layout, const uint8_t *rows, int64_t n_rows, size_t blocks,
-               uint8_t *panel)
-{
-    bool q4 = layout == SUNDOG_LAYOUT_PANEL16_Q4_1;
-    size_t row_block = q4 ? Q4_1_ROW_BLOCK : Q8_0_ROW_BLOCK;
-    for (size_t r = 0; r < (size_t)n_rows; r++) {
-        const uint8_t *row = rows + r * blocks * row_block;
-        for (size_t b = 0; b < blocks; b++, row += row_block) {
-            if (q4) {
-                pack_q4_1_block(row, r, panel + b * SUNDOG_Q4_1_BLOCK_BYTES);
-                continue;
+    SundogPanelForm form = sundog_panel_form(layout);
+    int n_values = block_values(layout);
+    size_t n_bytes = sundog_gguf_block_bytes(layout);
+    SundogRowBlock block;
+    for (int64_t r = 0; r < n_rows; r++)
+        for (int64_t k = 0; k < n_columns; k += n_values, rows += n_bytes)
+            if (pack) {
+                sundog_gguf_block_read(layout, rows, &block);
+                sundog_panel_put(&form, panel, r, k, n_values, &block);
+            } else {
+                sundog_panel_get(&form, panel, r, k, n_values, &block);
+                sundog_gguf_block_write(layout, &block, rows);
             }
-            memcpy((uint8_t *)sundog_q8_0_scales(panel, (int64_t)b) + 2 * r, row, 2);
-            copy_q8_0_block((uint8_t *)row + 2,
-                            (uint8_t *)sundog_q8_0_values(panel, (int64_t)b) + 4 * r, true);
-        }
-    }
-}
-
-static void
-unpack_quantized(SundogLayout layout, const uint8_t *panel, int64_t n_rows, size_t blocks,
-                 uint8_t *rows)
-{
-    bool q4 = layout == SUNDOG_LAYOUT_PANEL16_Q4_1;
-    size_t row_block = q4 ? Q4_1_ROW_BLOCK : Q8_0_ROW_BLOCK;
-    for (size_t r = 0; r < (size_t)n_rows; r++) {
-        uint8_t *row = rows + r * blocks * row_block;
-        for (size_t b = 0; b < blocks; b++, row += row_block) {
-            if (q4) {
-                unpack_q4_1_block(panel + b * SUNDOG_Q4_1_BLOCK_BYTES, r, row);
-                continue;
-            }
-            memcpy(row, sundog_q8_0_scales(panel, (int64_t)b) + 2 * r, 2);
-            copy_q8_0_block(row + 2, (uint8_t *)sundog_q8_0_values(panel, (int64_t)b) + 4 * r,
-                            false);
-        }
-    }
 }
 
 void
@@ -211,8 +158,8 @@ sundog_layout_pack_panel(SundogLayout layout, const uint8_t *rows, int64_t n_row
         sundog_tile_copy_rows(layout, (uint8_t *)rows, n_rows, n_columns, panel, true);
         return;
     }
-    if (layout == SUNDOG_LAYOUT_PANEL16_Q4_1 || layout == SUNDOG_LAYOUT_PANEL16_Q8_0) {
-        pack_quantized(layout, rows, n_rows, columns / BLOCK, panel);
+    if (is_quantized_panel(layout)) {
+        copy_quantized(layout, (uint8_t *)rows, n_rows, n_columns, panel, true);
         return;
     }
     for (size_t r = 0; r < (size_t)n_rows; r++)
@@ -233,8 +180,8 @@ sundog_layout_unpack_panel(SundogLayout layout, const uint8_t *panel, int64_t n_
         sundog_tile_copy_rows(layout, rows, n_rows, n_columns, (uint8_t *)panel, false);
         return;
     }
-    if (layout == SUNDOG_LAYOUT_PANEL16_Q4_1 || layout == SUNDOG_LAYOUT_PANEL16_Q8_0) {
-        unpack_quantized(layout, panel, n_rows, columns / BLOCK, rows);
+    if (is_quantized_panel(layout)) {
+        copy_quantized(layout, rows, n_rows, n_columns, (uint8_t *)panel, false);
         return;
     }
     for (size_t r = 0; r < (size_t)n_rows; r++)
@@ -250,24 +197,20 @@ f16_at(const uint8_t *bytes)
     return sundog_f16_to_f32(half);
 }
 
+/* Without minima the product stands alone, since adding zero would change the sign of -0. */
 static void
-dequantize_q4_1_block(const uint8_t *block, size_t r, float *values)
+dequantize_quantized(SundogLayout layout, const uint8_t *panel, int64_t r, int64_t n_columns,
+                     float *values)
 {
-    float d = f16_at(block + 2 * r), m = f16_at(block + 2 * ROWS + 2 * r);
-    for (size_t k = 0; k < BLOCK; k++) {
-        uint8_t byte = block[4 * ROWS + 64 * (k / 8) + 4 * r + k % 4];
-        int q = k % 8 < 4 ? byte & 15 : byte >> 4;
-        values[k] = fmaf(d, (float)q, m);
+    SundogPanelForm form = sundog_panel_form(layout);
+    SundogRowValues row;
+    for (int64_t k = 0; k < n_columns; k += SUNDOG_PANEL_BLOCK) {
+        sundog_panel_take(&form, panel, r, k, &row);
+        for (int i = 0; i < SUNDOG_PANEL_BLOCK; i++) {
+            float scale = row.scales[i / 16], q = (float)row.q[i];
+            values[k + i] = form.has_minima ? fmaf(scale, q, row.minima[i / 16]) : scale * q;
+        }
     }
-}
-
-static void
-dequantize_q8_0_block(const uint8_t *panel, size_t block, size_t r, float *values)
-{
-    float d = f16_at(sundog_q8_0_scales(panel, (int64_t)block) + 2 * r);
-    const uint8_t *lines = sundog_q8_0_values(panel, (int64_t)block) + 4 * r;
-    for (size_t k = 0; k < BLOCK; k++)
-        values[k] = d * (float)(lines[64 * (k / 4) + k % 4] - 128);
 }
 
 static float
@@ -299,12 +242,8 @@ sundog_layout_dequantize_row(SundogLayout layout, const uint8_t *matrix, int64_t
         sundog_tile_dequantize_row(layout, panel, row % ROWS, n_columns, values);
         return;
     }
-    if (layout == SUNDOG_LAYOUT_PANEL16_Q4_1)
-        for (size_t b = 0; b < columns / BLOCK; b++)
-            dequantize_q4_1_block(panel + b * SUNDOG_Q4_1_BLOCK_BYTES, r, values + b * BLOCK);
-    else if (layout == SUNDOG_LAYOUT_PANEL16_Q8_0)
-        for (size_t b = 0; b < columns / BLOCK; b++)
-            dequantize_q8_0_block(panel, b, r, values + b * BLOCK);
+    if (is_quantized_panel(layout))
+        dequantize_quantized(layout, panel, row % ROWS, n_columns, values);
     else
         for (size_t k = 0; k < columns; k++)
             values[k] = float_value(layout, panel, r, k);

@@ -465,19 +465,22 @@ run_job(const SundogCall *call, const Job *job)
     }
 }
 
-/* What only CUDA's programs have: the plain kernels are their reference, and nobody waits for them. */
+/* What only the plain kernels take, and nobody waits for. */
 static bool
-is_for_cuda(const SundogArgument *a, const SundogArgument *w, const SundogArgument *y)
+is_plain(const SundogArgument *a, const SundogArgument *w, const SundogArgument *y)
 {
+    SundogPanelForm form = sundog_panel_form(w->layout);
     return a->dtype == SUNDOG_DTYPE_BF16 || y->dtype == SUNDOG_DTYPE_BF16 ||
-           sundog_layout_is_tile(w->layout);
+           sundog_layout_is_tile(w->layout) ||
+           (form.block != 0 && w->layout != SUNDOG_LAYOUT_PANEL16_Q4_1 &&
+            w->layout != SUNDOG_LAYOUT_PANEL16_Q8_0);
 }
 
 void
 SUNDOG_KERNEL(LINEAR)(const SundogCall *call)
 {
     const SundogArgument *a = call->arguments;
-    if (is_for_cuda(a, &a[1], &a[4])) {
+    if (is_plain(a, &a[1], &a[4])) {
         sundog_host_plain_LINEAR(call);
         return;
     }
@@ -491,7 +494,7 @@ void
 SUNDOG_KERNEL(LINEAR_QKV)(const SundogCall *call)
 {
     const SundogArgument *a = call->arguments;
-    if (is_for_cuda(a, &a[1], &a[7])) {
+    if (is_plain(a, &a[1], &a[7]) || is_plain(a, &a[2], &a[7]) || is_plain(a, &a[3], &a[7])) {
         sundog_host_plain_LINEAR_QKV(call);
         return;
     }
@@ -505,7 +508,7 @@ void
 SUNDOG_KERNEL(LINEAR_GATED)(const SundogCall *call)
 {
     const SundogArgument *a = call->arguments;
-    if (is_for_cuda(a, &a[1], &a[3])) {
+    if (is_plain(a, &a[1], &a[3])) {
         sundog_host_plain_LINEAR_GATED(call);
         return;
     }
@@ -546,7 +549,7 @@ SUNDOG_KERNEL(multiply_expert)(const SundogCall *call, const SundogExpertProduct
                                SundogRange pieces)
 {
     SundogArgument a = *product->a, y = *product->y;
-    if (is_for_cuda(&a, product->weight, &y)) {
+    if (is_plain(&a, product->weight, &y)) {
         sundog_host_plain_multiply_expert(call, product, pieces);
         return;
     }

@@ -10,15 +10,14 @@
 #include "kernels/host/kernel.h"
 #include "kernels/host/linear-experts.h"
 #include "kernels/host/linear-tiles.h"
-#include "kernels/host/panels.h"
+#include "kernels/host/panel-row.h"
 #include "kernels/host/quantize.h"
 
 /* One row of a weight, taken out of its panel into the workspace. */
 typedef struct {
-    float *values;     /* [K] dequantized, for f32 activations */
-    int32_t *integers; /* [K] or stored values without their zero point, for a8 */
-    float *scales;     /* [KB] */
-    float *minima;     /* [KB] zero where the layout has none */
+    float *values;           /* [K] dequantized, for f32 activations */
+    SundogRowValues *blocks; /* [KB] or as integers, for a8 */
+    int scale_columns;
     bool has_minima;
 } Row;
 
@@ -39,40 +38,8 @@ linear_from_call(const SundogCall *call, const SundogArgument *a, const SundogAr
     uint8_t *own =
         (uint8_t *)workspace->data + (size_t)call->thread * sundog_linear_workspace_bytes(k);
     linear.row.values = (float *)own;
-    linear.row.integers = (int32_t *)own;
-    linear.row.scales = (float *)own + k;
-    linear.row.minima = linear.row.scales + sundog_ceil_div(k, 32);
+    linear.row.blocks = (SundogRowValues *)own;
     return linear;
-}
-
-static void
-take_q4_1_row(Linear *linear, const uint8_t *panel, int64_t r)
-{
-    for (int64_t k = 0; k < linear->n_columns; k++) {
-        const uint8_t *values = sundog_q4_1_values(panel, k / 32);
-        int64_t group = k % 32 / 4;
-        uint8_t byte = values[group / 2 * SUNDOG_PANEL_LINE + 4 * r + k % 4];
-        linear->row.integers[k] = group % 2 == 0 ? byte & 15 : byte >> 4;
-        if (k % 32 == 0) {
-            sundog_load_halves(&linear->row.scales[k / 32],
-                               (const uint16_t *)sundog_q4_1_scales(panel, k / 32) + r, 1);
-            sundog_load_halves(&linear->row.minima[k / 32],
-                               (const uint16_t *)sundog_q4_1_minima(panel, k / 32) + r, 1);
-        }
-    }
-}
-
-static void
-take_q8_0_row(Linear *linear, const uint8_t *panel, int64_t r)
-{
-    for (int64_t k = 0; k < linear->n_columns; k++) {
-        const uint8_t *values = sundog_q8_0_values(panel, k / 32);
-        linear->row.integers[k] =
-            values[k % 32 / 4 * SUNDOG_PANEL_LINE + 4 * r + k % 4] - SUNDOG_Q8_0_ZERO;
-        if (k % 32 == 0)
-            sundog_load_halves(&linear->row.scales[k / 32],
-                               (const uint16_t *)sundog_q8_0_scales(panel, k / 32) + r, 1);
-    }
 }
 
 static void
@@ -81,14 +48,42 @@ take_row(Linear *linear, const SundogArgument *w, int64_t row)
     const uint8_t *panel =
         (const uint8_t *)w->data +
         (size_t)(row / SUNDOG_PANEL_ROWS) * sundog_layout_panel_bytes(w->layout, linear->n_columns);
-    linear->row.has_minima = w->layout == SUNDOG_LAYOUT_PANEL16_Q4_1;
-    if (linear->a->dtype != SUNDOG_DTYPE_A8)
+    SundogPanelForm form = sundog_panel_form(w->layout);
+    linear->row.has_minima = form.has_minima;
+    linear->row.scale_columns = form.scale_columns;
+    if (linear->a->dtype != SUNDOG_DTYPE_A8) {
         sundog_layout_dequantize_row(w->layout, w->data, row, linear->n_columns,
                                      linear->row.values);
-    else if (linear->row.has_minima)
-        take_q4_1_row(linear, panel, row % SUNDOG_PANEL_ROWS);
-    else
-        take_q8_0_row(linear, panel, row % SUNDOG_PANEL_ROWS);
+        return;
+    }
+    for (int64_t k = 0; k < linear->n_columns; k += SUNDOG_PANEL_BLOCK)
+        sundog_panel_take(&form, panel, row % SUNDOG_PANEL_ROWS, k,
+                          &linear->row.blocks[k / SUNDOG_PANEL_BLOCK]);
+}
+
+/* One block of activations for one token, by its parts. */
+typedef struct {
+    const int8_t *bytes; /* groups of four, a tile's six tokens apart */
+    const int32_t *isums;
+    float scale;
+    float sum;
+} Activation;
+
+/* Adds columns [first, end) of a block: those that share a scale. */
+static float
+add_group(const Row *row, int64_t block, int first, int end, const Activation *a, float acc)
+{
+    const SundogRowValues *values = &row->blocks[block];
+    bool whole = end - first == SUNDOG_ACTIVATION_BLOCK;
+    int half = first / 16;
+    int32_t dot = 0;
+    for (int k = first; k < end; k++)
+        dot += values->q[k] * a->bytes[k / 4 * 4 * SUNDOG_TILE_TOKENS + k % 4];
+    acc = fmaf((float)dot, values->scales[half] * a->scale, acc);
+    if (!row->has_minima)
+        return acc;
+    float sum = whole ? a->sum : a->scale * (float)a->isums[half * SUNDOG_TILE_TOKENS];
+    return fmaf(values->minima[half], sum, acc);
 }
 
 static float
@@ -98,17 +93,17 @@ product_a8(const Linear *linear, int64_t token)
     const uint8_t *tile = (const uint8_t *)linear->a->data +
                           (size_t)(token / SUNDOG_TILE_TOKENS) * linear->tile.n_bytes;
     int64_t t = token % SUNDOG_TILE_TOKENS;
-    const int8_t *bytes = (const int8_t *)tile + 4 * t;
-    const float *scales = (const float *)(tile + linear->tile.scales) + t;
-    const float *sums = (const float *)(tile + linear->tile.sums) + t;
     float acc = 0;
     for (int64_t block = 0; block < linear->n_columns / SUNDOG_ACTIVATION_BLOCK; block++) {
-        int32_t dot = 0;
-        for (int64_t k = block * 32; k < block * 32 + 32; k++)
-            dot += row->integers[k] * bytes[k / 4 * 4 * SUNDOG_TILE_TOKENS + k % 4];
-        acc = fmaf((float)dot, row->scales[block] * scales[block * SUNDOG_TILE_TOKENS], acc);
-        if (row->has_minima)
-            acc = fmaf(row->minima[block], sums[block * SUNDOG_TILE_TOKENS], acc);
+        int64_t at = block * SUNDOG_TILE_TOKENS + t;
+        const Activation a = {
+            .bytes = (const int8_t *)tile + SUNDOG_ACTIVATION_BLOCK * (at - t) + 4 * t,
+            .isums = (const int32_t *)(tile + linear->tile.isums) + 2 * (at - t) + t,
+            .scale = ((const float *)(tile + linear->tile.scales))[at],
+            .sum = ((const float *)(tile + linear->tile.sums))[at],
+        };
+        for (int k = 0; k < SUNDOG_ACTIVATION_BLOCK; k += row->scale_columns)
+            acc = add_group(row, block, k, k + row->scale_columns, &a, acc);
     }
     return acc;
 }

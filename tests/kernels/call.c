@@ -78,13 +78,48 @@ test_call_add_absent(TestCall *call)
     call->n_arguments++;
 }
 
+/* GGUF's encodings: columns and bytes of a block, where its halves lie and what they are divided by so
+ * that values are about 1 in magnitude. */
+static const struct {
+    int columns, bytes, d, m;
+    float divisor;
+} encodings[] = {
+    [SUNDOG_LAYOUT_PANEL16_Q4_0] = {32, 18, 0, -1, 8},
+    [SUNDOG_LAYOUT_PANEL16_Q4_1] = {32, 20, 0, 2, 8},
+    [SUNDOG_LAYOUT_PANEL16_Q5_0] = {32, 22, 0, -1, 16},
+    [SUNDOG_LAYOUT_PANEL16_Q5_1] = {32, 24, 0, 2, 16},
+    [SUNDOG_LAYOUT_PANEL16_Q8_0] = {32, 34, 0, -1, 64},
+    [SUNDOG_LAYOUT_PANEL16_Q2_K] = {256, 84, 80, 82, 20},
+    [SUNDOG_LAYOUT_PANEL16_Q3_K] = {256, 110, 108, -1, 100},
+    [SUNDOG_LAYOUT_PANEL16_Q4_K] = {256, 144, 0, 2, 400},
+    [SUNDOG_LAYOUT_PANEL16_Q5_K] = {256, 176, 0, 2, 800},
+    [SUNDOG_LAYOUT_PANEL16_Q6_K] = {256, 210, 208, -1, 2000},
+    [SUNDOG_LAYOUT_PANEL16_IQ4_NL] = {32, 18, 0, -1, 64},
+    [SUNDOG_LAYOUT_PANEL16_IQ4_XS] = {256, 136, 0, -1, 1000},
+    [SUNDOG_LAYOUT_PANEL16_MXFP4] = {32, 17, -1, -1, 1},
+    [SUNDOG_LAYOUT_TILE16_Q4_1] = {32, 20, 0, 2, 8},
+    [SUNDOG_LAYOUT_TILE16_Q8_0] = {32, 34, 0, -1, 64},
+};
+
+static bool
+is_encoded(SundogLayout layout)
+{
+    return (size_t)layout < G_N_ELEMENTS(encodings) && encodings[layout].columns != 0;
+}
+
+static void
+put_half(uint8_t *block, int at, float value)
+{
+    uint16_t half = sundog_f32_to_f16(value);
+    if (at >= 0)
+        memcpy(block + at, &half, 2);
+}
+
 /* GGUF rows of random values: bytes as they come, scales small halves. */
 static void
 fill_gguf_row(SundogLayout layout, uint8_t *row, int64_t n_columns, TestRandom *random)
 {
-    bool q4 = layout == SUNDOG_LAYOUT_PANEL16_Q4_1 || layout == SUNDOG_LAYOUT_TILE16_Q4_1;
-    bool q8 = layout == SUNDOG_LAYOUT_PANEL16_Q8_0 || layout == SUNDOG_LAYOUT_TILE16_Q8_0;
-    for (int64_t k = 0; k < n_columns; k++) {
+    for (int64_t k = 0; k < n_columns && !is_encoded(layout); k++) {
         float value = test_random_float(random);
         uint32_t bits = sundog_float_bits(value);
         uint16_t half = sundog_f32_to_f16(value);
@@ -95,35 +130,25 @@ fill_gguf_row(SundogLayout layout, uint8_t *row, int64_t n_columns, TestRandom *
         else if (layout == SUNDOG_LAYOUT_PANEL16_BF16 || layout == SUNDOG_LAYOUT_TILE16_BF16)
             memcpy(row + 2 * k, (uint8_t *)&bits + 2, 2);
     }
-    for (int64_t block = 0; (q4 || q8) && block < n_columns / 32; block++) {
-        uint8_t *at = row + block * (q4 ? 20 : 34);
-        for (int i = 0; i < (q4 ? 20 : 34); i++)
+    for (int64_t block = 0; is_encoded(layout) && block < n_columns / encodings[layout].columns;
+         block++) {
+        uint8_t *at = row + block * encodings[layout].bytes;
+        for (int i = 0; i < encodings[layout].bytes; i++)
             at[i] = (uint8_t)test_random_u32(random);
-        uint16_t scale = sundog_f32_to_f16(test_random_float(random) / (q4 ? 8 : 64));
-        uint16_t minimum = sundog_f32_to_f16(test_random_float(random));
-        memcpy(at, &scale, 2);
-        if (q4)
-            memcpy(at + 2, &minimum, 2);
+        put_half(at, encodings[layout].d, test_random_float(random) / encodings[layout].divisor);
+        put_half(at, encodings[layout].m, test_random_float(random) / 8);
+        if (layout == SUNDOG_LAYOUT_PANEL16_MXFP4)
+            at[0] = (uint8_t)test_random_int(random, 117, 127);
     }
 }
 
 static int64_t
 gguf_row_bytes(SundogLayout layout, int64_t n_columns)
 {
-    switch (layout) {
-    case SUNDOG_LAYOUT_PANEL16_Q4_1:
-    case SUNDOG_LAYOUT_TILE16_Q4_1:
-        return n_columns / 32 * 20;
-    case SUNDOG_LAYOUT_PANEL16_Q8_0:
-    case SUNDOG_LAYOUT_TILE16_Q8_0:
-        return n_columns / 32 * 34;
-    case SUNDOG_LAYOUT_PANEL16_F16:
-    case SUNDOG_LAYOUT_PANEL16_BF16:
-    case SUNDOG_LAYOUT_TILE16_BF16:
-        return n_columns * 2;
-    default:
-        return n_columns * 4;
-    }
+    if (is_encoded(layout))
+        return n_columns / encodings[layout].columns * encodings[layout].bytes;
+    return n_columns *
+           (layout == SUNDOG_LAYOUT_PANEL16_F32 || layout == SUNDOG_LAYOUT_DENSE_F32 ? 4 : 2);
 }
 
 void

@@ -9,15 +9,19 @@
 
 #define MAX_THREADS 7
 
-static const SundogLayout layouts[] = {SUNDOG_LAYOUT_PANEL16_Q4_1, SUNDOG_LAYOUT_PANEL16_Q8_0,
-                                       SUNDOG_LAYOUT_PANEL16_F32, SUNDOG_LAYOUT_PANEL16_F16,
-                                       SUNDOG_LAYOUT_PANEL16_BF16};
-
-static bool
-is_quantized(SundogLayout layout)
-{
-    return layout == SUNDOG_LAYOUT_PANEL16_Q4_1 || layout == SUNDOG_LAYOUT_PANEL16_Q8_0;
-}
+static const struct {
+    SundogLayout layout;
+    int64_t block; /* columns come in so many */
+} layouts[] = {
+    {SUNDOG_LAYOUT_PANEL16_F32, 1},      {SUNDOG_LAYOUT_PANEL16_F16, 1},
+    {SUNDOG_LAYOUT_PANEL16_BF16, 1},     {SUNDOG_LAYOUT_PANEL16_Q4_0, 32},
+    {SUNDOG_LAYOUT_PANEL16_Q4_1, 32},    {SUNDOG_LAYOUT_PANEL16_Q5_0, 32},
+    {SUNDOG_LAYOUT_PANEL16_Q5_1, 32},    {SUNDOG_LAYOUT_PANEL16_Q8_0, 32},
+    {SUNDOG_LAYOUT_PANEL16_Q2_K, 256},   {SUNDOG_LAYOUT_PANEL16_Q3_K, 256},
+    {SUNDOG_LAYOUT_PANEL16_Q4_K, 256},   {SUNDOG_LAYOUT_PANEL16_Q5_K, 256},
+    {SUNDOG_LAYOUT_PANEL16_Q6_K, 256},   {SUNDOG_LAYOUT_PANEL16_IQ4_NL, 32},
+    {SUNDOG_LAYOUT_PANEL16_IQ4_XS, 256}, {SUNDOG_LAYOUT_PANEL16_MXFP4, 32},
+};
 
 typedef struct {
     SundogLayout layout;
@@ -28,13 +32,13 @@ typedef struct {
 static Shape
 random_shape(TestRandom *random, int64_t n_tokens)
 {
-    Shape shape = {.layout = layouts[test_random_int(random, 0, G_N_ELEMENTS(layouts) - 1)],
+    size_t i = (size_t)test_random_int(random, 0, G_N_ELEMENTS(layouts) - 1);
+    int64_t block = layouts[i].block, most = block == 256 ? 2 : block == 1 ? 150 : 7;
+    Shape shape = {.layout = layouts[i].layout,
                    .n_tokens = n_tokens,
-                   .n_rows = test_random_int(random, 1, 100)};
-    bool quantized = is_quantized(shape.layout);
-    shape.a8 = quantized && test_random_int(random, 0, 2) > 0;
-    shape.n_columns = quantized || shape.a8 ? 32 * test_random_int(random, 1, 7)
-                                            : test_random_int(random, 1, 150);
+                   .n_rows = test_random_int(random, 1, 100),
+                   .n_columns = block * test_random_int(random, 1, most)};
+    shape.a8 = block > 1 && test_random_int(random, 0, 2) > 0;
     return shape;
 }
 

@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
 void
 fuzz_make_seeds(void (*add)(const void *data, size_t n_bytes))
 {
-    static const char *const names[] = {"tiny/mixed.gguf", "tiny/q5_0-refused.gguf"};
+    static const char *const names[] = {"tiny/mixed.gguf", "tiny/tq2_0-refused.gguf"};
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
         gsize n_bytes;
         g_autofree char *data = NULL;

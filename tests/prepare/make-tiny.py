@@ -32,6 +32,15 @@ PLAIN = {'rope_type': 'default', 'rope_theta': 10000.0}
 
 # Types of weights by a part of their name, for a file that mixes them; the rest is Q8_0.
 MIXED = {'v_proj': 'F16', 'layers.0.mlp.gate_proj': 'Q4_1', 'layers.1.mlp.down_proj': 'BF16', 'embed': 'F32'}
+# The same for the types of quantized files; what the package gguf cannot quantize is made of random bits.
+QUANTS = {'embed': 'Q6_K', '0.self_attn.q': 'Q4_K', '0.self_attn.k': 'Q2_K', '0.self_attn.v': 'Q3_K',
+          '0.self_attn.o': 'Q4_0', '0.mlp.gate': 'Q5_K', '0.mlp.up': 'Q5_K', '0.mlp.down': 'Q5_1',
+          '1.self_attn.q': 'IQ4_XS', '1.self_attn.k': 'MXFP4', '1.self_attn.v': 'IQ4_NL', '1.self_attn.o': 'Q5_0',
+          '1.mlp.gate': 'Q4_K', '1.mlp.up': 'Q6_K', '1.mlp.down': 'MXFP4'}
+# Where a block has its halves, and a size of d that makes weights about 0.1.
+HALVES = {'Q2_K': ([80, 82], 0.01), 'Q3_K': ([108], 0.002), 'Q4_K': ([0, 2], 0.0004), 'Q5_K': ([0, 2], 0.0002),
+          'Q6_K': ([208], 0.00008), 'IQ4_NL': ([0], 0.002), 'IQ4_XS': ([0], 0.0001)}
+TERNARY = {'o_proj': 'Q8_0', 'down_proj': 'Q8_0', '_proj': 'TQ2_0', 'embed': 'TQ2_0'}
 
 # name: family, type of weights, hidden, mlp, layers, heads, kv heads, head size, vocabulary, tied, rope
 MODELS = {
@@ -41,11 +50,12 @@ MODELS = {
     'q8_0-head-128': ('llama', 'Q8_0', 64, 96, 1, 2, 1, 128, 71, True, PLAIN),
     'q4_1-gqa-yarn': ('llama', 'Q4_1', 64, 96, 2, 4, 2, 32, 83, False, YARN),
     'mixed': ('llama', MIXED, 32, 64, 2, 2, 1, 32, 51, True, PLAIN),
+    'quants': ('llama', QUANTS, 256, 32, 2, 1, 1, 32, 51, True, PLAIN),
     'q8_0-bias': ('qwen2', 'Q8_0', 96, 32, 1, 3, 3, 32, 65, True, PLAIN),
 }
 
 # Files of a type that the host has no kernels for: no numbers are made for them.
-REFUSED = {'q5_0-refused': ('llama', 'Q5_0', 32, 32, 1, 1, 1, 32, 40, True, PLAIN)}
+REFUSED = {'tq2_0-refused': ('llama', TERNARY, 256, 32, 1, 1, 1, 32, 40, True, PLAIN)}
 
 
 def make_model(family, hidden, mlp, layers, heads, kv_heads, head_dim, vocabulary, tied, rope):
@@ -126,6 +136,24 @@ def type_of(name, kind):
     return gguf.GGMLQuantizationType[kind]
 
 
+def random_blocks(shape, kind):
+    """Rows of random bits in a type of quantized blocks, with scales of a fit size."""
+    n_values, n_bytes = gguf.quants.GGML_QUANT_SIZES[kind]
+    blocks = numpy.random.randint(0, 256, (shape[0], shape[1] // n_values, n_bytes), dtype=numpy.uint8)
+    places, size = HALVES[kind.name]
+    for at in places:
+        halves = numpy.random.uniform(-size, size, blocks.shape[:2]).astype(numpy.float16)
+        blocks[:, :, at:at + 2] = halves.view(numpy.uint8).reshape(*blocks.shape[:2], 2)
+    return blocks.reshape(shape[0], -1)
+
+
+def quantize(values, kind):
+    try:
+        return gguf.quants.quantize(numpy.ascontiguousarray(values), kind)
+    except NotImplementedError:
+        return random_blocks(values.shape, kind)
+
+
 def write_gguf(path, model, family, kind, rope):
     config = model.config
     writer = gguf.GGUFWriter(path, family)
@@ -138,7 +166,7 @@ def write_gguf(path, model, family, kind, rope):
         if family == 'llama' and gguf_models.heads_of(name, config):
             values = gguf_models.pair_neighbours(values, gguf_models.heads_of(name, config))
         of = type_of(name, kind) if values.ndim == 2 else gguf.GGMLQuantizationType.F32
-        data = gguf.quants.quantize(numpy.ascontiguousarray(values), of)
+        data = quantize(values, of)
         writer.add_tensor(gguf_models.gguf_name(name), data, raw_dtype=of)
     if rope['rope_type'] == 'llama3':
         writer.add_tensor('rope_freqs.weight', llama3_factors(rope, config.head_dim))
@@ -151,6 +179,7 @@ def write_gguf(path, model, family, kind, rope):
 def make_file(folder, name, description):
     family, kind, *sizes, rope = description
     torch.manual_seed(sum(map(ord, name)))
+    numpy.random.seed(sum(map(ord, name)))
     model = make_model(family, *sizes, rope)
     path = os.path.join(folder, name + '.gguf')
     write_gguf(path, model, family, kind, rope)

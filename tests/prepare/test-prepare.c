@@ -186,7 +186,8 @@ static void
 test_weights(void)
 {
     static const char *const names[] = {"f32-mha",       "f16-gqa-llama3", "bf16-bias-linear",
-                                        "q8_0-head-128", "q4_1-gqa-yarn",  "mixed"};
+                                        "q8_0-head-128", "q4_1-gqa-yarn",  "mixed",
+                                        "quants"};
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
         Fixtures fixtures;
         g_autoptr(GError) error = NULL;
@@ -229,7 +230,7 @@ test_refused(void)
         SundogPrepareOptions options;
         const char *text; /* that the error must hold */
     } cases[] = {
-        {"q5_0-refused", {.name = "x"}, "\"token_embd.weight\" is of type Q5_0"},
+        {"tq2_0-refused", {.name = "x"}, "\"token_embd.weight\" is of type TQ2_0"},
         {"mixed", {.name = "x", .target = "moon"}, "target \"moon\" is not known"},
         {"mixed", {.name = "x", .max_context = 257}, "257 tokens was asked for"},
     };

@@ -8,7 +8,7 @@
 
 static const char *const names[] = {"f32-mha",       "f16-gqa-llama3", "bf16-bias-linear",
                                     "q8_0-head-128", "q4_1-gqa-yarn",  "q8_0-bias",
-                                    "mixed"};
+                                    "mixed",         "quants"};
 
 typedef struct {
     CoreRunner runner;
