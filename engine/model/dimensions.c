@@ -4,6 +4,8 @@
 #include "engine/model/dimensions.h"
 
 #include "engine/format/error.h"
+#include "engine/model/expert-dimensions.h"
+#include "engine/model/keys.h"
 #include <math.h>
 #include <string.h>
 
@@ -21,93 +23,10 @@ typedef enum { HALVES, NEIGHBOURS, NEIGHBOURS_IN_GGUF } Pairs;
 static const struct {
     const char *name;
     Pairs pairs;
-} architectures[] = {{"llama", NEIGHBOURS_IN_GGUF}, {"qwen2", HALVES}};
-
-/* Reads one architecture's keys; the first failure is kept, and later reads do nothing. */
-typedef struct {
-    const SundogSource *source;
-    GError *error;
-} Keys;
-
-static void fail(Keys *keys, int code, const char *format, ...) G_GNUC_PRINTF(3, 4);
+} architectures[] = {{"llama", NEIGHBOURS_IN_GGUF}, {"qwen2", HALVES}, {"qwen2moe", HALVES}};
 
 static void
-fail(Keys *keys, int code, const char *format, ...)
-{
-    if (keys->error != NULL)
-        return;
-    va_list arguments;
-    va_start(arguments, format);
-    keys->error = g_error_new_valist(SUNDOG_FORMAT_ERROR, code, format, arguments);
-    va_end(arguments);
-}
-
-static char *
-dup_key(const Keys *keys, const char *name)
-{
-    return sundog_source_dup_key(keys->source, name);
-}
-
-/* One setting is not a multiple of another. */
-static void
-fail_multiple(Keys *keys, const char *name, uint32_t value, const char *of, uint32_t divisor)
-{
-    g_autofree char *key = dup_key(keys, name);
-    g_autofree char *of_key = dup_key(keys, of);
-    fail(keys, SUNDOG_FORMAT_ERROR_INVALID, "%s is %u, expected a multiple of %s, %u", key, value,
-         of_key, divisor);
-}
-
-static bool
-has(const Keys *keys, const char *name)
-{
-    return sundog_source_has(keys->source, name);
-}
-
-/* A whole number from 1 to max. */
-static uint32_t
-read_count(Keys *keys, const char *name, uint32_t max)
-{
-    g_autofree char *key = dup_key(keys, name);
-    uint64_t value = 0;
-    if (!sundog_source_get_uint(keys->source, name, &value))
-        fail(keys, SUNDOG_FORMAT_ERROR_INVALID, "%s is %s, expected a number from 1 to %u", key,
-             has(keys, name) ? "not a whole number" : "missing", max);
-    else if (value < 1 || value > max)
-        fail(keys, SUNDOG_FORMAT_ERROR_INVALID,
-             "%s is %" G_GUINT64_FORMAT ", expected a number from 1 to %u", key, value, max);
-    return keys->error == NULL ? (uint32_t)value : 1;
-}
-
-static uint32_t
-read_count_or(Keys *keys, const char *name, uint32_t max, uint32_t fallback)
-{
-    return has(keys, name) ? read_count(keys, name, max) : fallback;
-}
-
-/* A finite number above 0 and up to max. */
-static double
-read_positive(Keys *keys, const char *name, double max)
-{
-    g_autofree char *key = dup_key(keys, name);
-    double value = 0;
-    if (!sundog_source_get_float(keys->source, name, &value))
-        fail(keys, SUNDOG_FORMAT_ERROR_INVALID, "%s is %s, expected a number above 0 and up to %g",
-             key, has(keys, name) ? "not a real number" : "missing", max);
-    else if (!(value > 0 && value <= max))
-        fail(keys, SUNDOG_FORMAT_ERROR_INVALID, "%s is %g, expected a number above 0 and up to %g",
-             key, value, max);
-    return keys->error == NULL ? value : 1;
-}
-
-static double
-read_positive_or(Keys *keys, const char *name, double max, double fallback)
-{
-    return has(keys, name) ? read_positive(keys, name, max) : fallback;
-}
-
-static void
-read_architecture(Keys *keys, SundogModelDimensions *dimensions)
+read_architecture(SundogKeys *keys, SundogModelDimensions *dimensions)
 {
     const char *name = sundog_source_get_architecture(keys->source);
     for (size_t i = 0; name != NULL && i < G_N_ELEMENTS(architectures); i++) {
@@ -123,33 +42,26 @@ read_architecture(Keys *keys, SundogModelDimensions *dimensions)
     g_autoptr(GString) known = g_string_new(NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(architectures); i++)
         g_string_append_printf(known, "%s%s", i > 0 ? ", " : "", architectures[i].name);
-    fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED, "general.architecture is %s, known are: %s", shown,
-         known->str);
+    sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                     "general.architecture is %s, known are: %s", shown, known->str);
 }
 
 /* Settings that change what the model computes and that no dimension stands for. */
 static void
-refuse_unknown_settings(Keys *keys)
+refuse_unknown_settings(SundogKeys *keys)
 {
-    static const char *const counts[] = {"expert_count", "expert_used_count"};
-    for (size_t i = 0; i < G_N_ELEMENTS(counts); i++) {
-        g_autofree char *key = dup_key(keys, counts[i]);
-        uint64_t value = 0;
-        if (sundog_source_get_uint(keys->source, counts[i], &value) && value > 0)
-            fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
-                 "%s is %" G_GUINT64_FORMAT ", expected 0: experts are not known here", key, value);
-    }
-    g_autofree char *causal = dup_key(keys, "attention.causal");
+    g_autofree char *causal = sundog_keys_dup(keys, "attention.causal");
     bool is_causal = true;
     if (sundog_source_get_bool(keys->source, "attention.causal", &is_causal) && !is_causal)
-        fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
-             "%s is false, expected true: only models that write text are known here", causal);
+        sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                         "%s is false, expected true: only models that write text are known here",
+                         causal);
 }
 
 static void
-read_context(Keys *keys, SundogModelDimensions *dimensions)
+read_context(SundogKeys *keys, SundogModelDimensions *dimensions)
 {
-    dimensions->context_length = read_count(keys, "context_length", MAX_CONTEXT);
+    dimensions->context_length = sundog_keys_read_count(keys, "context_length", MAX_CONTEXT);
     /* Inside its window, sliding attention is full attention, which is what recipes build. */
     uint64_t window = 0;
     if (sundog_source_get_uint(keys->source, "attention.sliding_window", &window) && window > 0)
@@ -157,50 +69,51 @@ read_context(Keys *keys, SundogModelDimensions *dimensions)
 }
 
 static void
-read_head_dim(Keys *keys, SundogModelDimensions *dimensions)
+read_head_dim(SundogKeys *keys, SundogModelDimensions *dimensions)
 {
-    if (has(keys, "attention.key_length")) {
-        dimensions->head_dim = read_count(keys, "attention.key_length", MAX_HEAD_DIM);
+    if (sundog_keys_has(keys, "attention.key_length")) {
+        dimensions->head_dim = sundog_keys_read_count(keys, "attention.key_length", MAX_HEAD_DIM);
     } else {
         dimensions->head_dim = dimensions->hidden_size / dimensions->n_heads;
         if (dimensions->hidden_size % dimensions->n_heads != 0)
-            fail_multiple(keys, "embedding_length", dimensions->hidden_size, "attention.head_count",
-                          dimensions->n_heads);
+            sundog_keys_fail_multiple(keys, "embedding_length", dimensions->hidden_size,
+                                      "attention.head_count", dimensions->n_heads);
     }
-    uint32_t value_dim =
-        read_count_or(keys, "attention.value_length", MAX_HEAD_DIM, dimensions->head_dim);
-    g_autofree char *key = dup_key(keys, "attention.value_length");
+    uint32_t value_dim = sundog_keys_read_count_or(keys, "attention.value_length", MAX_HEAD_DIM,
+                                                   dimensions->head_dim);
+    g_autofree char *key = sundog_keys_dup(keys, "attention.value_length");
     if (value_dim != dimensions->head_dim)
-        fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED, "%s is %u, expected that of the keys, %u", key,
-             value_dim, dimensions->head_dim);
+        sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                         "%s is %u, expected that of the keys, %u", key, value_dim,
+                         dimensions->head_dim);
     if (dimensions->head_dim < 2 || dimensions->head_dim > MAX_HEAD_DIM ||
         dimensions->head_dim % 2 != 0)
-        fail(keys, SUNDOG_FORMAT_ERROR_INVALID,
-             "a head has %u dimensions, expected an even number from 2 to %d", dimensions->head_dim,
-             MAX_HEAD_DIM);
+        sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_INVALID,
+                         "a head has %u dimensions, expected an even number from 2 to %d",
+                         dimensions->head_dim, MAX_HEAD_DIM);
 }
 
 static void
-read_heads(Keys *keys, SundogModelDimensions *dimensions)
+read_heads(SundogKeys *keys, SundogModelDimensions *dimensions)
 {
-    dimensions->n_heads = read_count(keys, "attention.head_count", MAX_HEADS);
+    dimensions->n_heads = sundog_keys_read_count(keys, "attention.head_count", MAX_HEADS);
     dimensions->n_kv_heads =
-        read_count_or(keys, "attention.head_count_kv", MAX_HEADS, dimensions->n_heads);
+        sundog_keys_read_count_or(keys, "attention.head_count_kv", MAX_HEADS, dimensions->n_heads);
     if (dimensions->n_heads % dimensions->n_kv_heads != 0)
-        fail_multiple(keys, "attention.head_count", dimensions->n_heads, "attention.head_count_kv",
-                      dimensions->n_kv_heads);
+        sundog_keys_fail_multiple(keys, "attention.head_count", dimensions->n_heads,
+                                  "attention.head_count_kv", dimensions->n_kv_heads);
     read_head_dim(keys, dimensions);
 }
 
 static SundogRopeScaling
-read_scaling_type(Keys *keys)
+read_scaling_type(SundogKeys *keys)
 {
-    g_autofree char *key = dup_key(keys, "rope.scaling.type");
+    g_autofree char *key = sundog_keys_dup(keys, "rope.scaling.type");
     const char *type = sundog_source_get_text(keys->source, "rope.scaling.type");
     /* Files older than the key tell linear scaling by its factor alone. */
-    if (type == NULL && !has(keys, "rope.scaling.type"))
-        return has(keys, "rope.scale_linear") ? SUNDOG_ROPE_SCALING_LINEAR
-                                              : SUNDOG_ROPE_SCALING_NONE;
+    if (type == NULL && !sundog_keys_has(keys, "rope.scaling.type"))
+        return sundog_keys_has(keys, "rope.scale_linear") ? SUNDOG_ROPE_SCALING_LINEAR
+                                                          : SUNDOG_ROPE_SCALING_NONE;
     if (g_strcmp0(type, "none") == 0)
         return SUNDOG_ROPE_SCALING_NONE;
     if (g_strcmp0(type, "linear") == 0)
@@ -208,35 +121,38 @@ read_scaling_type(Keys *keys)
     if (g_strcmp0(type, "yarn") == 0)
         return SUNDOG_ROPE_SCALING_YARN;
     g_autofree char *shown = sundog_format_quote(type, "not a text");
-    fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED, "%s is %s, known are: none, linear, yarn", key,
-         shown);
+    sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                     "%s is %s, known are: none, linear, yarn", key, shown);
     return SUNDOG_ROPE_SCALING_NONE;
 }
 
 static void
-read_scaling(Keys *keys, SundogModelDimensions *dimensions)
+read_scaling(SundogKeys *keys, SundogModelDimensions *dimensions)
 {
     dimensions->rope_scaling = read_scaling_type(keys);
     dimensions->rope_scaling_factor = 1;
-    if (dimensions->rope_scaling == SUNDOG_ROPE_SCALING_LINEAR && has(keys, "rope.scale_linear"))
-        dimensions->rope_scaling_factor = read_positive(keys, "rope.scale_linear", 65536);
+    if (dimensions->rope_scaling == SUNDOG_ROPE_SCALING_LINEAR &&
+        sundog_keys_has(keys, "rope.scale_linear"))
+        dimensions->rope_scaling_factor =
+            sundog_keys_read_positive(keys, "rope.scale_linear", 65536);
     else if (dimensions->rope_scaling != SUNDOG_ROPE_SCALING_NONE)
-        dimensions->rope_scaling_factor = read_positive(keys, "rope.scaling.factor", 65536);
-    dimensions->rope_original_context = read_count_or(keys, "rope.scaling.original_context_length",
-                                                      MAX_CONTEXT, dimensions->context_length);
+        dimensions->rope_scaling_factor =
+            sundog_keys_read_positive(keys, "rope.scaling.factor", 65536);
+    dimensions->rope_original_context = sundog_keys_read_count_or(
+        keys, "rope.scaling.original_context_length", MAX_CONTEXT, dimensions->context_length);
 }
 
 static void
-read_rope(Keys *keys, SundogModelDimensions *dimensions)
+read_rope(SundogKeys *keys, SundogModelDimensions *dimensions)
 {
     dimensions->rope_dims =
-        read_count_or(keys, "rope.dimension_count", MAX_HEAD_DIM, dimensions->head_dim);
-    g_autofree char *key = dup_key(keys, "rope.dimension_count");
+        sundog_keys_read_count_or(keys, "rope.dimension_count", MAX_HEAD_DIM, dimensions->head_dim);
+    g_autofree char *key = sundog_keys_dup(keys, "rope.dimension_count");
     if (dimensions->rope_dims > dimensions->head_dim || dimensions->rope_dims % 2 != 0)
-        fail(keys, SUNDOG_FORMAT_ERROR_INVALID,
-             "%s is %u, expected an even number up to %u, a head's dimensions", key,
-             dimensions->rope_dims, dimensions->head_dim);
-    dimensions->rope_base = read_positive_or(keys, "rope.freq_base", 1e12, 10000);
+        sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_INVALID,
+                         "%s is %u, expected an even number up to %u, a head's dimensions", key,
+                         dimensions->rope_dims, dimensions->head_dim);
+    dimensions->rope_base = sundog_keys_read_positive_or(keys, "rope.freq_base", 1e12, 10000);
     read_scaling(keys, dimensions);
 }
 
@@ -244,7 +160,7 @@ bool
 sundog_dimensions_read(SundogModelDimensions *dimensions, const SundogSource *source,
                        const char *fallback_name, GError **error)
 {
-    Keys keys = {.source = source};
+    SundogKeys keys = {.source = source};
     *dimensions = (SundogModelDimensions){0};
     read_architecture(&keys, dimensions);
     if (keys.error == NULL) {
@@ -252,10 +168,12 @@ sundog_dimensions_read(SundogModelDimensions *dimensions, const SundogSource *so
         const char *name = sundog_source_get_title(source);
         dimensions->name = name != NULL ? name : fallback_name;
         dimensions->licence = sundog_source_get_licence(source);
-        dimensions->n_layers = read_count(&keys, "block_count", MAX_LAYERS);
-        dimensions->hidden_size = read_count(&keys, "embedding_length", MAX_FEATURES);
-        dimensions->mlp_size = read_count(&keys, "feed_forward_length", MAX_FEATURES);
-        dimensions->norm_epsilon = read_positive(&keys, "attention.layer_norm_rms_epsilon", 1);
+        dimensions->n_layers = sundog_keys_read_count(&keys, "block_count", MAX_LAYERS);
+        dimensions->hidden_size = sundog_keys_read_count(&keys, "embedding_length", MAX_FEATURES);
+        dimensions->mlp_size = sundog_keys_read_count(&keys, "feed_forward_length", MAX_FEATURES);
+        dimensions->norm_epsilon =
+            sundog_keys_read_positive(&keys, "attention.layer_norm_rms_epsilon", 1);
+        sundog_expert_dimensions_read(dimensions, &keys);
         read_context(&keys, dimensions);
         read_heads(&keys, dimensions);
         read_rope(&keys, dimensions);

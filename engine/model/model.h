@@ -36,7 +36,20 @@ typedef enum {
     X(MLP_NORM, "blk.%u.ffn_norm.weight")            \
     X(MLP_GATE, "blk.%u.ffn_gate.weight")            \
     X(MLP_UP, "blk.%u.ffn_up.weight")                \
-    X(MLP_DOWN, "blk.%u.ffn_down.weight")
+    X(MLP_DOWN, "blk.%u.ffn_down.weight")            \
+    X(ROUTER, "blk.%u.ffn_gate_inp.weight")          \
+    X(ROUTER_BIAS, "blk.%u.ffn_gate_inp.bias")       \
+    X(EXPERT_BIAS, "blk.%u.exp_probs_b.bias")        \
+    X(EXPERT_GATE, "blk.%u.ffn_gate_exps.weight")    \
+    X(EXPERT_UP, "blk.%u.ffn_up_exps.weight")        \
+    X(EXPERT_DOWN, "blk.%u.ffn_down_exps.weight")    \
+    X(EXPERT_GATE_BIAS, "blk.%u.ffn_gate_exps.bias") \
+    X(EXPERT_UP_BIAS, "blk.%u.ffn_up_exps.bias")     \
+    X(EXPERT_DOWN_BIAS, "blk.%u.ffn_down_exps.bias") \
+    X(SHARED_GATE, "blk.%u.ffn_gate_shexp.weight")   \
+    X(SHARED_UP, "blk.%u.ffn_up_shexp.weight")       \
+    X(SHARED_DOWN, "blk.%u.ffn_down_shexp.weight")   \
+    X(SHARED_SCALE, "blk.%u.ffn_gate_inp_shexp.weight")
 
 typedef enum {
 #define X(role, name) SUNDOG_TENSOR_##role,
@@ -44,6 +57,21 @@ typedef enum {
 #undef X
         SUNDOG_N_TENSOR_ROLES
 } SundogTensorRole;
+
+/* A mixture of experts in place of the MLP. */
+typedef struct {
+    uint32_t n_experts;      /* 0: every layer has an MLP, and nothing below means anything */
+    uint32_t n_used;         /* by each token */
+    uint32_t size;           /* hidden features of one expert, a multiple of 16 */
+    uint32_t shared_size;    /* of the expert that every token passes through; 0: there is none */
+    uint32_t n_dense_layers; /* from the first on, which have an MLP */
+    uint32_t n_groups;       /* of experts; a token's are taken from the best n_groups_used */
+    uint32_t n_groups_used;
+    uint32_t group_best; /* how many scores a group's own is the sum of */
+    bool is_sigmoid;     /* probabilities by sigmoid, else by softmax */
+    bool renormalizes;   /* so that the weights of a token's experts add to 1 */
+    double scale;        /* of the weights */
+} SundogExpertDimensions;
 
 typedef struct {
     const char *architecture; /* "llama" */
@@ -64,6 +92,7 @@ typedef struct {
     double rope_scaling_factor;
     uint32_t rope_original_context;
     double norm_epsilon;
+    SundogExpertDimensions experts;
     uint32_t context_length; /* what it was trained for, in tokens */
 } SundogModelDimensions;
 
@@ -90,5 +119,7 @@ const char *sundog_model_get_path(const SundogModel *model);
 /* NULL where the model has no such tensor; layer is ignored for roles without one. */
 const SundogTensor *sundog_model_get_tensor(const SundogModel *model, SundogTensorRole role,
                                             uint32_t layer);
+/* True where this layer's MLP is a mixture of experts. */
+bool sundog_model_has_experts(const SundogModelDimensions *dimensions, uint32_t layer);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogModel, sundog_model_free)

@@ -6,12 +6,28 @@
 #include <string.h>
 
 /* What a row or column count is made of. */
-typedef enum { ONE, HIDDEN, QUERY, KEY, MLP, VOCABULARY, HALF_ROPE } Extent;
+typedef enum {
+    ONE,
+    HIDDEN,
+    QUERY,
+    KEY,
+    MLP,
+    VOCABULARY,
+    HALF_ROPE,
+    EXPERTS,
+    EXPERT,
+    SHARED,
+} Extent;
+
+/* Which layers have a tensor. */
+typedef enum { EVERY, DENSE, MIXED, WITH_SHARED } Layers;
 
 typedef struct {
     const char *name; /* GGUF's, with %u for the layer */
     Extent rows;      /* ONE: a vector, which must hold plain floats */
     Extent columns;
+    Layers layers;
+    bool is_stack; /* one after the other for all experts */
     bool optional;
 } Role;
 
@@ -30,9 +46,22 @@ static const Role roles[] = {
     [SUNDOG_TENSOR_ATTENTION_V_BIAS] = {.rows = ONE, .columns = KEY, .optional = true},
     [SUNDOG_TENSOR_ATTENTION_OUTPUT] = {.rows = HIDDEN, .columns = QUERY},
     [SUNDOG_TENSOR_MLP_NORM]         = {.rows = ONE, .columns = HIDDEN},
-    [SUNDOG_TENSOR_MLP_GATE]         = {.rows = MLP, .columns = HIDDEN},
-    [SUNDOG_TENSOR_MLP_UP]           = {.rows = MLP, .columns = HIDDEN},
-    [SUNDOG_TENSOR_MLP_DOWN]         = {.rows = HIDDEN, .columns = MLP},
+    [SUNDOG_TENSOR_MLP_GATE]         = {.rows = MLP, .columns = HIDDEN, .layers = DENSE},
+    [SUNDOG_TENSOR_MLP_UP]           = {.rows = MLP, .columns = HIDDEN, .layers = DENSE},
+    [SUNDOG_TENSOR_MLP_DOWN]         = {.rows = HIDDEN, .columns = MLP, .layers = DENSE},
+    [SUNDOG_TENSOR_ROUTER]           = {.rows = EXPERTS, .columns = HIDDEN, .layers = MIXED},
+    [SUNDOG_TENSOR_ROUTER_BIAS]      = {.rows = ONE, .columns = EXPERTS, .layers = MIXED, .optional = true},
+    [SUNDOG_TENSOR_EXPERT_BIAS]      = {.rows = ONE, .columns = EXPERTS, .layers = MIXED, .optional = true},
+    [SUNDOG_TENSOR_EXPERT_GATE]      = {.rows = EXPERT, .columns = HIDDEN, .layers = MIXED, .is_stack = true},
+    [SUNDOG_TENSOR_EXPERT_UP]        = {.rows = EXPERT, .columns = HIDDEN, .layers = MIXED, .is_stack = true},
+    [SUNDOG_TENSOR_EXPERT_DOWN]      = {.rows = HIDDEN, .columns = EXPERT, .layers = MIXED, .is_stack = true},
+    [SUNDOG_TENSOR_EXPERT_GATE_BIAS] = {.rows = ONE, .columns = EXPERT, .layers = MIXED, .is_stack = true, .optional = true},
+    [SUNDOG_TENSOR_EXPERT_UP_BIAS]   = {.rows = ONE, .columns = EXPERT, .layers = MIXED, .is_stack = true, .optional = true},
+    [SUNDOG_TENSOR_EXPERT_DOWN_BIAS] = {.rows = ONE, .columns = HIDDEN, .layers = MIXED, .is_stack = true, .optional = true},
+    [SUNDOG_TENSOR_SHARED_GATE]      = {.rows = SHARED, .columns = HIDDEN, .layers = WITH_SHARED},
+    [SUNDOG_TENSOR_SHARED_UP]        = {.rows = SHARED, .columns = HIDDEN, .layers = WITH_SHARED},
+    [SUNDOG_TENSOR_SHARED_DOWN]      = {.rows = HIDDEN, .columns = SHARED, .layers = WITH_SHARED},
+    [SUNDOG_TENSOR_SHARED_SCALE]     = {.rows = ONE, .columns = HIDDEN, .layers = WITH_SHARED, .optional = true},
 };
 /* clang-format on */
 
@@ -78,22 +107,49 @@ get_extent(const SundogModelDimensions *dimensions, Extent extent)
         return dimensions->n_vocabulary;
     case HALF_ROPE:
         return dimensions->rope_dims / 2;
+    case EXPERTS:
+        return dimensions->experts.n_experts;
+    case EXPERT:
+        return dimensions->experts.size;
+    case SHARED:
+        return dimensions->experts.shared_size;
     }
     g_assert_not_reached();
 }
 
 static bool
-check_shape(const SundogSourceTensor *found, uint64_t n_rows, uint64_t n_columns, GError **error)
+is_in_layer(const SundogModelDimensions *dimensions, SundogTensorRole role, uint32_t layer)
 {
-    if (found->shape[0] == n_columns && found->shape[1] == n_rows && found->shape[2] == 1 &&
+    bool is_mixed = sundog_model_has_experts(dimensions, layer);
+    switch (roles[role].layers) {
+    case EVERY:
+        return true;
+    case DENSE:
+        return !is_mixed;
+    case MIXED:
+        return is_mixed;
+    case WITH_SHARED:
+        return is_mixed && dimensions->experts.shared_size > 0;
+    }
+    g_assert_not_reached();
+}
+
+/* A stack has one more dimension, except that its vectors lie in the place of rows. */
+static bool
+check_shape(const SundogSourceTensor *found, uint64_t n_rows, uint64_t n_columns,
+            uint64_t n_stacked, GError **error)
+{
+    uint64_t second = n_rows > 1 ? n_rows : n_stacked;
+    uint64_t third = n_rows > 1 ? n_stacked : 1;
+    if (found->shape[0] == n_columns && found->shape[1] == second && found->shape[2] == third &&
         found->shape[3] == 1)
         return true;
     g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
                 "tensor %s has the shape [%" G_GUINT64_FORMAT ", %" G_GUINT64_FORMAT
                 ", %" G_GUINT64_FORMAT ", %" G_GUINT64_FORMAT "], expected [%" G_GUINT64_FORMAT
-                ", %" G_GUINT64_FORMAT ", 1, 1]",
+                ", %" G_GUINT64_FORMAT ", %" G_GUINT64_FORMAT ", 1]",
                 found->own_name, found->shape[0], found->shape[1], found->shape[2], found->shape[3],
-                n_columns, n_rows);
+                n_columns, second, third);
     return false;
 }
 
@@ -115,6 +171,8 @@ static bool
 read_role(SundogTensors *tensors, const SundogModelDimensions *dimensions,
           const SundogSource *source, SundogTensorRole role, uint32_t layer, GError **error)
 {
+    if (!is_in_layer(dimensions, role, layer))
+        return true;
     g_autofree char *name = dup_name(role, layer);
     SundogSourceTensor found;
     bool is_there = sundog_source_find_tensor(source, name, &found);
@@ -127,14 +185,16 @@ read_role(SundogTensors *tensors, const SundogModelDimensions *dimensions,
     }
     uint64_t n_rows = get_extent(dimensions, roles[role].rows);
     uint64_t n_columns = get_extent(dimensions, roles[role].columns);
-    if (!check_shape(&found, n_rows, n_columns, error) ||
-        !check_type(&found, roles[role].rows == ONE, error))
+    uint64_t n_stacked = roles[role].is_stack ? dimensions->experts.n_experts : 1;
+    bool is_vector = roles[role].rows == ONE;
+    if (!check_shape(&found, n_rows, n_columns, n_stacked, error) ||
+        !check_type(&found, is_vector, error))
         return false;
     tensors->items[(size_t)role * tensors->n_layers + layer] = (SundogTensor){
         .name = found.name,
         .type = found.type,
-        .n_rows = n_rows,
-        .n_columns = n_columns,
+        .n_rows = is_vector ? 1 : n_rows * n_stacked,
+        .n_columns = is_vector ? n_columns * n_stacked : n_columns,
         .n_bytes = found.n_bytes,
         .data = found.data,
         .reader = found.reader,
@@ -189,6 +249,17 @@ read_all(SundogTensors *tensors, const SundogModelDimensions *dimensions,
     return false;
 }
 
+/* A group of experts is as good as its best one, or its two best where the choice has a bias
+ * (DeepSeek-AI 2024). */
+static void
+set_group_best(const SundogTensors *tensors, SundogModelDimensions *dimensions)
+{
+    dimensions->experts.group_best = 1;
+    for (uint32_t layer = 0; layer < tensors->n_layers; layer++)
+        if (sundog_tensors_get(tensors, SUNDOG_TENSOR_EXPERT_BIAS, layer) != NULL)
+            dimensions->experts.group_best = 2;
+}
+
 bool
 sundog_tensors_read(SundogTensors *tensors, SundogModelDimensions *dimensions,
                     const SundogSource *source, GError **error)
@@ -202,6 +273,7 @@ sundog_tensors_read(SundogTensors *tensors, SundogModelDimensions *dimensions,
     dimensions->n_parameters = count_parameters(tensors);
     if (sundog_tensors_get(tensors, SUNDOG_TENSOR_ROPE_FACTORS, 0) != NULL)
         dimensions->rope_scaling = SUNDOG_ROPE_SCALING_LLAMA3;
+    set_group_best(tensors, dimensions);
     return true;
 }
 

@@ -260,14 +260,46 @@ test_unknown_settings(void)
     gguf_builder_remove(&builder, "general.architecture");
     expect_unsupported(&builder, "general.architecture is missing");
     model_fixture_build(&builder);
-    gguf_builder_set_u32(&builder, "llama.expert_count", 8);
-    expect_unsupported(&builder, "llama.expert_count is 8, expected 0");
-    model_fixture_build(&builder);
     gguf_builder_set_bool(&builder, "llama.attention.causal", 0);
     expect_unsupported(&builder, "llama.attention.causal is false");
     model_fixture_build(&builder);
     gguf_builder_set_string(&builder, "llama.rope.scaling.type", "longrope");
     expect_unsupported(&builder, "llama.rope.scaling.type is \"longrope\"");
+}
+
+/* Numbers of a mixture that do not go together, or that the tensors do not bear out. */
+static void
+test_experts(void)
+{
+    static const struct {
+        uint32_t n_used, n_groups, n_groups_used, size;
+        const char *text;
+    } cases[] = {
+        {0, 1, 1, 64, "llama.expert_used_count is 0, expected a number from 1"},
+        {9, 1, 1, 64, "a token uses 9 of 8 experts"},
+        {2, 3, 1, 64,
+         "llama.expert_count is 8, expected a multiple of llama.expert_group_count, 3"},
+        {3, 4, 1, 64, "a token uses 3 of 8 experts in 1 of 4 groups"},
+        {2, 4, 5, 64, "a token uses 2 of 8 experts in 5 of 4 groups"},
+        {2, 1, 1, 40, "experts are of 40 by 64 features, expected multiples of 16"},
+        {2, 1, 1, 64, "the tensor blk.0.ffn_gate_inp.weight is missing"},
+    };
+    GgufBuilder builder;
+    model_fixture_build(&builder);
+    gguf_builder_set_u32(&builder, "llama.expert_count", 8);
+    expect_invalid(&builder, "llama.expert_used_count is missing");
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        model_fixture_build(&builder);
+        gguf_builder_set_u32(&builder, "llama.expert_count", 8);
+        gguf_builder_set_u32(&builder, "llama.expert_used_count", cases[i].n_used);
+        gguf_builder_set_u32(&builder, "llama.expert_group_count", cases[i].n_groups);
+        gguf_builder_set_u32(&builder, "llama.expert_group_used_count", cases[i].n_groups_used);
+        gguf_builder_set_u32(&builder, "llama.expert_feed_forward_length", cases[i].size);
+        expect_error(&builder,
+                     cases[i].size == 40 ? SUNDOG_FORMAT_ERROR_UNSUPPORTED
+                                         : SUNDOG_FORMAT_ERROR_INVALID,
+                     cases[i].text);
+    }
 }
 
 static void
@@ -435,6 +467,7 @@ main(int argc, char **argv)
     g_test_add_func("/model/reals", test_reals);
     g_test_add_func("/model/heads", test_heads);
     g_test_add_func("/model/unknown-settings", test_unknown_settings);
+    g_test_add_func("/model/experts", test_experts);
     g_test_add_func("/model/scaling", test_scaling);
     g_test_add_func("/model/each-tensor-missing", test_each_tensor_missing);
     g_test_add_func("/model/each-tensor-of-another-shape", test_each_tensor_of_another_shape);
