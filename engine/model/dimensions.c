@@ -50,7 +50,7 @@ read_architecture(SundogKeys *keys, SundogModelDimensions *dimensions)
 static void
 refuse_unknown_settings(SundogKeys *keys)
 {
-    g_autofree char *causal = sundog_keys_dup(keys, "attention.causal");
+    g_autofree char *causal = sundog_keys_dup_name(keys, "attention.causal");
     bool is_causal = true;
     if (sundog_source_get_bool(keys->source, "attention.causal", &is_causal) && !is_causal)
         sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
@@ -81,7 +81,7 @@ read_head_dim(SundogKeys *keys, SundogModelDimensions *dimensions)
     }
     uint32_t value_dim = sundog_keys_read_count_or(keys, "attention.value_length", MAX_HEAD_DIM,
                                                    dimensions->head_dim);
-    g_autofree char *key = sundog_keys_dup(keys, "attention.value_length");
+    g_autofree char *key = sundog_keys_dup_name(keys, "attention.value_length");
     if (value_dim != dimensions->head_dim)
         sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
                          "%s is %u, expected that of the keys, %u", key, value_dim,
@@ -108,7 +108,7 @@ read_heads(SundogKeys *keys, SundogModelDimensions *dimensions)
 static SundogRopeScaling
 read_scaling_type(SundogKeys *keys)
 {
-    g_autofree char *key = sundog_keys_dup(keys, "rope.scaling.type");
+    g_autofree char *key = sundog_keys_dup_name(keys, "rope.scaling.type");
     const char *type = sundog_source_get_text(keys->source, "rope.scaling.type");
     /* Files older than the key tell linear scaling by its factor alone. */
     if (type == NULL && !sundog_keys_has(keys, "rope.scaling.type"))
@@ -147,7 +147,7 @@ read_rope(SundogKeys *keys, SundogModelDimensions *dimensions)
 {
     dimensions->rope_dims =
         sundog_keys_read_count_or(keys, "rope.dimension_count", MAX_HEAD_DIM, dimensions->head_dim);
-    g_autofree char *key = sundog_keys_dup(keys, "rope.dimension_count");
+    g_autofree char *key = sundog_keys_dup_name(keys, "rope.dimension_count");
     if (dimensions->rope_dims > dimensions->head_dim || dimensions->rope_dims % 2 != 0)
         sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_INVALID,
                          "%s is %u, expected an even number up to %u, a head's dimensions", key,

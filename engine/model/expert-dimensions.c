@@ -98,7 +98,7 @@ sundog_expert_dimensions_read(SundogModelDimensions *dimensions, SundogKeys *key
         return;
     const Family *family = find_family(dimensions->architecture);
     if (family == NULL) {
-        g_autofree char *key = sundog_keys_dup(keys, "expert_count");
+        g_autofree char *key = sundog_keys_dup_name(keys, "expert_count");
         sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
                          "%s is %u, expected 0: %s models have no experts here", key,
                          experts->n_experts, dimensions->architecture);

@@ -16,7 +16,7 @@ sundog_keys_fail(SundogKeys *keys, int code, const char *format, ...)
 }
 
 char *
-sundog_keys_dup(const SundogKeys *keys, const char *name)
+sundog_keys_dup_name(const SundogKeys *keys, const char *name)
 {
     return sundog_source_dup_key(keys->source, name);
 }
@@ -25,8 +25,8 @@ void
 sundog_keys_fail_multiple(SundogKeys *keys, const char *name, uint32_t value, const char *of,
                           uint32_t divisor)
 {
-    g_autofree char *key = sundog_keys_dup(keys, name);
-    g_autofree char *of_key = sundog_keys_dup(keys, of);
+    g_autofree char *key = sundog_keys_dup_name(keys, name);
+    g_autofree char *of_key = sundog_keys_dup_name(keys, of);
     sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_INVALID, "%s is %u, expected a multiple of %s, %u",
                      key, value, of_key, divisor);
 }
@@ -40,7 +40,7 @@ sundog_keys_has(const SundogKeys *keys, const char *name)
 uint32_t
 sundog_keys_read_count(SundogKeys *keys, const char *name, uint32_t max)
 {
-    g_autofree char *key = sundog_keys_dup(keys, name);
+    g_autofree char *key = sundog_keys_dup_name(keys, name);
     uint64_t value = 0;
     if (!sundog_source_get_uint(keys->source, name, &value))
         sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_INVALID,
@@ -62,7 +62,7 @@ sundog_keys_read_count_or(SundogKeys *keys, const char *name, uint32_t max, uint
 double
 sundog_keys_read_positive(SundogKeys *keys, const char *name, double max)
 {
-    g_autofree char *key = sundog_keys_dup(keys, name);
+    g_autofree char *key = sundog_keys_dup_name(keys, name);
     double value = 0;
     if (!sundog_source_get_float(keys->source, name, &value))
         sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_INVALID,
@@ -93,7 +93,7 @@ bool
 sundog_keys_read_bool_or(SundogKeys *keys, const char *name, bool fallback)
 {
     bool value = fallback;
-    g_autofree char *key = sundog_keys_dup(keys, name);
+    g_autofree char *key = sundog_keys_dup_name(keys, name);
     if (sundog_keys_has(keys, name) && !sundog_source_get_bool(keys->source, name, &value))
         sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_INVALID, "%s is not true or false", key);
     return value;

@@ -17,7 +17,7 @@ void sundog_keys_fail(SundogKeys *keys, int code, const char *format, ...) G_GNU
 void sundog_keys_fail_multiple(SundogKeys *keys, const char *name, uint32_t value, const char *of,
                                uint32_t divisor);
 /* What the file calls a setting; owned by the caller. */
-char *sundog_keys_dup(const SundogKeys *keys, const char *name);
+char *sundog_keys_dup_name(const SundogKeys *keys, const char *name);
 bool sundog_keys_has(const SundogKeys *keys, const char *name);
 
 /* A whole number from 1 to max. */

@@ -54,8 +54,16 @@ test_factors(void)
         halves[i] = i < 16 ? 0x3c00 : 0x4800; /* 1 and 8 */
     }
     const SundogTensor tensors[] = {
-        {.type = SUNDOG_GGUF_F32, .n_rows = 1, .data = (const uint8_t *)values},
-        {.type = SUNDOG_GGUF_F16, .n_rows = 1, .data = (const uint8_t *)halves},
+        {.type = SUNDOG_GGUF_F32,
+         .n_rows = 1,
+         .n_columns = 32,
+         .n_bytes = sizeof values,
+         .data = (const uint8_t *)values},
+        {.type = SUNDOG_GGUF_F16,
+         .n_rows = 1,
+         .n_columns = 32,
+         .n_bytes = sizeof halves,
+         .data = (const uint8_t *)halves},
     };
     for (size_t t = 0; t < G_N_ELEMENTS(tensors); t++) {
         g_autofree float *frequencies =
