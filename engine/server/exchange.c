@@ -4,11 +4,11 @@
 
 #include "engine/format/json.h"
 #include "engine/server/listener.h"
+#include "engine/server/service.h"
 #include <glib-unix.h>
 #include <poll.h>
 #include <string.h>
 
-#define PING_SECONDS 10
 #define PING ": ping\n\n"
 /* What may wait for a client that does not read: minutes of an answer, before it is cut off. */
 #define MAX_WAITING_BYTES (4u << 20)
@@ -308,7 +308,8 @@ static gboolean
 on_ping_due(void *data)
 {
     SundogExchange *exchange = data;
-    if (g_get_monotonic_time() - exchange->sent_at >= PING_SECONDS * G_USEC_PER_SEC)
+    if (g_get_monotonic_time() - exchange->sent_at >=
+        exchange->server->options.ping_seconds * G_USEC_PER_SEC)
         sundog_exchange_send(exchange, PING, strlen(PING));
     return G_SOURCE_CONTINUE;
 }

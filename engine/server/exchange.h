@@ -41,7 +41,7 @@ void sundog_exchange_reply_text(SundogExchange *exchange, unsigned status, const
 void sundog_exchange_fail(SundogExchange *exchange, SundogApiError *error);
 
 /* Streams of server-sent events: headers go out at once, and a comment whenever nothing went out for
- * ten seconds. */
+ * the server's ping_seconds. */
 void sundog_exchange_begin_events(SundogExchange *exchange);
 /* Bytes as they are; sent with the turn of the main loop. */
 void sundog_exchange_send(SundogExchange *exchange, const char *text, size_t n_bytes);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define STOP_STEP_MS 20
+#define DEFAULT_PING_SECONDS 10
 /* For the last answers to leave, before connections are closed. */
 #define FAREWELL_US (300 * G_TIME_SPAN_MILLISECOND)
 
@@ -333,6 +334,8 @@ sundog_server_start(const SundogServerOptions *options, GError **error)
     g_autoptr(SundogServer) server = g_new0(SundogServer, 1);
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
     server->options = *options;
+    if (!server->options.ping_seconds)
+        server->options.ping_seconds = DEFAULT_PING_SECONDS;
     server->parent_fd = -1;
     server->started = g_date_time_format_iso8601(now);
     server->log = sundog_log_new();

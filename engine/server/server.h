@@ -14,13 +14,14 @@
 typedef struct SundogServer SundogServer;
 
 typedef struct {
-    const char *core;    /* name or path: answers for every model; NULL: by the request's model */
-    int port;            /* 0: any free one; -1: as configured */
-    const char *address; /* NULL: as configured; any but loopback needs a key */
-    const char *key;     /* NULL: as configured; "" for none */
-    const char *engine;  /* program of the engine; NULL: beside the running program */
-    const char *sundog;  /* program that carries out jobs; NULL: beside the running program */
-    pid_t parent;        /* 0, or the process whose end ends this server within two seconds */
+    const char *core;      /* name or path: answers for every model; NULL: by the request's model */
+    int port;              /* 0: any free one; -1: as configured */
+    const char *address;   /* NULL: as configured; any but loopback needs a key */
+    const char *key;       /* NULL: as configured; "" for none */
+    const char *engine;    /* program of the engine; NULL: beside the running program */
+    const char *sundog;    /* program that carries out jobs; NULL: beside the running program */
+    unsigned ping_seconds; /* of silence after which a stream gets a comment; 0: 10 */
+    pid_t parent;          /* 0, or the process whose end ends this server within two seconds */
     /* Called once when the server has stopped, whoever asked; the user then frees it. May be NULL. */
     void (*stopped)(void *data);
     void *data;

@@ -10,9 +10,6 @@
 #include <signal.h>
 #include <string.h>
 
-/* Far more than anything takes, also under the sanitizers on a busy machine. */
-#define WAIT_US (40 * G_USEC_PER_SEC)
-
 static const char *engine;
 
 static const char chat_template[] =
@@ -123,9 +120,19 @@ harness_set_script(const char *name, const char *script)
 {
     g_autofree char *path = dup_script_path(name);
     g_autofree char *log = g_strconcat(path, ".log", NULL);
+    g_autofree char *gate = g_strconcat(path, ".gate", NULL);
     g_unlink(log);
+    g_unlink(gate);
     if (script)
         g_assert_true(g_file_set_contents(path, script, -1, NULL));
+}
+
+void
+harness_open_gate(const char *name)
+{
+    g_autofree char *path = dup_script_path(name);
+    g_autofree char *gate = g_strconcat(path, ".gate", NULL);
+    g_assert_true(g_file_set_contents(gate, "", 0, NULL));
 }
 
 void
@@ -172,7 +179,7 @@ harness_count_in_log(const char *name, const char *text)
 void
 harness_wait_for_log(const char *name, const char *text, guint times)
 {
-    int64_t deadline = g_get_monotonic_time() + WAIT_US;
+    int64_t deadline = g_get_monotonic_time() + HARNESS_WAIT_US;
     while (harness_count_in_log(name, text) < times) {
         if (g_get_monotonic_time() > deadline) {
             g_autofree char *log = harness_dup_engine_log(name);
@@ -200,7 +207,7 @@ static void
 on_stopped(void *data)
 {
     Harness *harness = data;
-    harness->is_stopped = true;
+    g_atomic_int_set(&harness->is_stopped, true);
     g_main_loop_quit(harness->loop);
 }
 
@@ -282,13 +289,34 @@ harness_stop(Harness *harness)
 void
 harness_wait_ready(const Harness *harness)
 {
-    int64_t deadline = g_get_monotonic_time() + WAIT_US;
+    int64_t deadline = g_get_monotonic_time() + HARNESS_WAIT_US;
     for (;;) {
         g_autoptr(Reply) reply = client_get(harness->port, "/health");
         if (reply->status == 200)
             return;
         if (g_get_monotonic_time() > deadline)
             g_test_message("%s", reply->body);
+        g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+        g_usleep(5000);
+    }
+}
+
+static guint
+count_in_requests(const Harness *harness, const char *state)
+{
+    g_autoptr(Reply) reply = client_get(harness->port, "/sundog/v1/requests");
+    g_autofree char *wanted = g_strdup_printf("\"state\":\"%s\"", state);
+    guint n = 0;
+    for (const char *at = reply->body; (at = strstr(at, wanted)); at++)
+        n++;
+    return n;
+}
+
+void
+harness_wait_for_ended(const Harness *harness, const char *state, guint times)
+{
+    int64_t deadline = g_get_monotonic_time() + HARNESS_WAIT_US;
+    while (count_in_requests(harness, state) < times) {
         g_assert_cmpint(g_get_monotonic_time(), <, deadline);
         g_usleep(5000);
     }

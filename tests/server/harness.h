@@ -21,7 +21,7 @@ typedef struct {
     SundogServerOptions options;
     GError *error; /* why it did not start */
     uint16_t port;
-    bool is_stopped; /* by itself, as asked over HTTP */
+    int is_stopped; /* by itself, as asked over HTTP; atomic */
     GMutex mutex;
     GCond started;
 } Harness;
@@ -40,8 +40,15 @@ guint harness_count_in_log(const char *name, const char *text);
 /* Waits until it does so often; the test fails after forty seconds. */
 void harness_wait_for_log(const char *name, const char *text, guint times);
 
+/* Opens the gate that "gate" and "gate_at" of the script name; set_script closes it. */
+void harness_open_gate(const char *name);
+/* Waits until so many requests that are over have this state; the test fails after forty seconds. */
+void harness_wait_for_ended(const Harness *harness, const char *state, guint times);
 /* The process of its last start. */
 int harness_get_engine_pid(const char *name);
+
+/* Far more than anything takes, also under the sanitizers on a busy machine: what waits longer hangs. */
+#define HARNESS_WAIT_US (40 * G_USEC_PER_SEC)
 
 /* Starts a server; core NULL: none fixed. The error is kept. */
 Harness *harness_start(const char *core);

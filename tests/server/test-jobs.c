@@ -27,7 +27,7 @@ dup_state(const Harness *harness, const char *id)
 static void
 wait_for_bytes(const Harness *harness, const char *id, int64_t n_bytes)
 {
-    int64_t deadline = g_get_monotonic_time() + 40 * G_USEC_PER_SEC;
+    int64_t deadline = g_get_monotonic_time() + HARNESS_WAIT_US;
     g_autofree char *path = g_strdup_printf(JOBS "/%s", id);
     for (int64_t n_done = 0; n_done < n_bytes;) {
         g_autoptr(Reply) reply = client_get(harness->port, path);
@@ -41,7 +41,7 @@ wait_for_bytes(const Harness *harness, const char *id, int64_t n_bytes)
 static void
 wait_for_state(const Harness *harness, const char *id, const char *wanted)
 {
-    int64_t deadline = g_get_monotonic_time() + 40 * G_USEC_PER_SEC;
+    int64_t deadline = g_get_monotonic_time() + HARNESS_WAIT_US;
     for (;;) {
         g_autofree char *state = dup_state(harness, id);
         if (strcmp(state, wanted) == 0)
@@ -116,9 +116,7 @@ test_restart(void)
     files->stall_bytes = MIB / 2;
     Harness *harness = harness_start(NULL);
     add_pull(harness, files, "");
-    while (file_server_get_n_bytes_sent(files) < MIB / 2)
-        g_usleep(5000);
-    g_usleep(700000);
+    wait_for_bytes(harness, "j1", MIB / 2);
     harness_stop(harness);
     g_autoptr(Harness) next = harness_start(NULL);
     wait_for_state(next, "j1", "done");
@@ -203,13 +201,17 @@ test_child(void)
     g_autofree char *program =
         make_program("echo \"$@\" >&2\n"
                      "echo '{\"phase\":\"weights\",\"fraction\":0.5}'\necho nonsense\n"
-                     "sleep 0.3\necho '{\"done\":true,\"name\":\"tiny@host\"}'");
+                     "until [ -e ~/go-on ]; do sleep 0.01; done\n"
+                     "echo '{\"done\":true,\"name\":\"tiny@host\"}'");
     g_autoptr(Harness) harness = start_with_program(program);
     add_prepare(harness);
-    g_usleep(150000);
-    g_autoptr(Reply) half = client_get(harness->port, JOBS "/j1");
-    g_assert_nonnull(strstr(half->body, "\"fraction\":0.5"));
-    g_assert_nonnull(strstr(half->body, "\"phase\":\"weights\""));
+    for (bool is_half = false; !is_half; g_usleep(5000)) {
+        g_autoptr(Reply) half = client_get(harness->port, JOBS "/j1");
+        is_half =
+            strstr(half->body, "\"fraction\":0.5") && strstr(half->body, "\"phase\":\"weights\"");
+    }
+    g_autofree char *go_on = g_build_filename(g_get_home_dir(), "go-on", NULL);
+    g_assert_true(g_file_set_contents(go_on, "", 0, NULL));
     wait_for_state(harness, "j1", "done");
     g_autoptr(Reply) done = client_get(harness->port, JOBS "/j1");
     g_assert_nonnull(strstr(done->body, "\"result\":\"tiny@host\""));

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define CHAT "/v1/chat/completions"
-#define N_TIMES 10000
+#define N_TIMES 4000
 
 static const char *const script =
     "{\"ready\":{\"n_vocabulary\":259},\"requests\":[{\"tokens\":[72,105]}]}";
@@ -128,20 +128,21 @@ test_stop(void)
     g_autoptr(Chat) answer = chat_read(stream);
     g_assert_cmpstr(answer->finish_reason, ==, "length");
     g_assert_cmpuint(g_utf8_strlen(answer->text->str, -1), ==, 60);
-    int64_t deadline = g_get_monotonic_time() + 10 * G_USEC_PER_SEC;
-    while (!harness->is_stopped && g_get_monotonic_time() < deadline)
+    int64_t deadline = g_get_monotonic_time() + HARNESS_WAIT_US;
+    while (!g_atomic_int_get(&harness->is_stopped) && g_get_monotonic_time() < deadline)
         g_usleep(10000);
-    g_assert_true(harness->is_stopped);
+    g_assert_true(g_atomic_int_get(&harness->is_stopped));
     g_assert_cmpint(kill(pid, 0), !=, 0);
     harness_stop(harness);
 }
 
-/* G3: the engine does not outlive a server that is killed, nor the server its parent. Both in a process
- * that is this test again. */
+/* G3: the engine does not outlive a server that is killed, nor the server its parent; each hears of it
+ * from the kernel, so that the two seconds they are given hold wherever they get to run. Both in a
+ * process that is this test again. */
 static void
 wait_for_end(int pid)
 {
-    int64_t deadline = g_get_monotonic_time() + 3 * G_USEC_PER_SEC;
+    int64_t deadline = g_get_monotonic_time() + HARNESS_WAIT_US;
     while (kill(pid, 0) == 0 && g_get_monotonic_time() < deadline)
         g_usleep(10000);
     g_assert_cmpint(kill(pid, 0), !=, 0);
@@ -185,11 +186,9 @@ test_killed_parent(void)
         g_subprocess_new(G_SUBPROCESS_FLAGS_NONE, NULL, "sleep", "100", NULL);
     g_autoptr(GSubprocess) child = start_child(g_subprocess_get_identifier(parent));
     int engine = harness_get_engine_pid("tiny");
-    int64_t begin = g_get_monotonic_time();
     g_subprocess_force_exit(parent);
     g_subprocess_wait(parent, NULL, NULL);
     g_subprocess_wait(child, NULL, NULL);
-    g_assert_cmpint(g_get_monotonic_time() - begin, <, 2 * G_USEC_PER_SEC);
     wait_for_end(engine);
 }
 
@@ -199,7 +198,7 @@ serve(pid_t parent)
     g_autoptr(Harness) harness = harness_start_with(
         &(SundogServerOptions){.core = "tiny", .port = 0, .key = "", .parent = parent});
     g_assert_no_error(harness->error);
-    while (!harness->is_stopped)
+    while (!g_atomic_int_get(&harness->is_stopped))
         g_usleep(10000);
     return 0;
 }

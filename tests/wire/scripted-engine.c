@@ -18,6 +18,7 @@
  *   "hello":  {"version": [1], "core": ["scripted"]}
  *   "load":   {"ms": [0], "steps": [4]          PROGRESS frames over that time
  *              "stall": [false]                 never gets ready
+ *              "gate": [false]                  waits for the gate after these steps
  *              "fault": TEXT                    FAULT load_failed with that text, then exit 1
  *              DEATH}                           dies after half of the steps
  *   "ready":  {"context_length": [2048], "n_vocabulary": [49152], "max_sequences": [16],
@@ -37,6 +38,7 @@
  *   "prefill_ms": [0], "prefill_steps": [1]     PREFILL frames over that time
  *   "stall_prefill": [false] ADMITTED and then nothing, but a cancel is heard
  *   "token_ms": [0]          between two tokens
+ *   "gate_at": [none]        the token of that index waits for the gate
  *   "n_cached": [0]          reported as taken from the cache
  *   "reason": ["stop"]       of FINISH where the tokens end before max_tokens, else "length"
  *   "fault": CODE, "fault_at": [0]   FAULT of that code in place of the token of that index
@@ -46,6 +48,9 @@
  *   "die": "exit" with "status": [1] | "abort" | "kill" | "close" (closes its output and sleeps)
  *        | "garbage" (writes bytes that are no frame and sleeps)
  * each with "last_words": TEXT for standard error. A resubmitted request starts at index n_produced.
+ *
+ * The gate is open while the file SCRIPT.gate is there: so a test decides what happens first, however
+ * fast the machine is. Whoever comes to it while it is closed appends {"event":"held"} to the log.
  */
 
 #include "engine/wire/messages.h"
@@ -58,6 +63,9 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+
+/* Between two looks at the gate. */
+#define GATE_MS 2
 
 typedef struct {
     uint64_t id;
@@ -73,6 +81,7 @@ typedef struct {
     uint32_t n_after_cancel;
     int64_t n_prefill_left; /* steps */
     bool admitted;
+    bool held; /* at the gate, and the log has it */
     bool cancelled;
     int64_t submitted_us;
     int64_t first_us; /* of the first token, or 0 */
@@ -82,6 +91,7 @@ typedef struct {
 static JsonObject *script;
 static JsonObject *start_script; /* members that replace the script's, or NULL */
 static int log_fd = -1;
+static char *gate_path;
 static GPtrArray *requests;
 static uint32_t n_submitted;
 static uint64_t step;
@@ -179,6 +189,7 @@ open_script(const char *core)
 {
     g_autofree char *path = find_script(core);
     g_autofree char *log_path = g_strconcat(path, ".log", NULL);
+    gate_path = g_strconcat(path, ".gate", NULL);
     uint32_t n_starts = count_starts(log_path);
     log_fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     g_autoptr(JsonParser) parser = json_parser_new();
@@ -260,6 +271,18 @@ die(JsonObject *how)
     _exit(2);
 }
 
+/* True once the gate is open; *held: whether the log has it that somebody waits. */
+static bool
+passes_gate(bool *held)
+{
+    if (access(gate_path, F_OK) == 0)
+        return true;
+    if (!*held)
+        note("{\"event\":\"held\"}");
+    *held = true;
+    return false;
+}
+
 /* Loading */
 
 static void
@@ -278,6 +301,10 @@ load(void)
         if (member(how, "die") && i >= n_steps / 2) {
             die(how);
         }
+    }
+    bool held = false;
+    while (get_bool(how, "gate") && !passes_gate(&held)) {
+        sleep_ms(GATE_MS);
     }
     if (get_bool(how, "stall")) {
         sleep_for_ever();
@@ -495,6 +522,11 @@ produce(Request *request, uint32_t *token)
     }
     if (member(request->entry, "die") && request->index == get_int(request->entry, "at", 0)) {
         die(request->entry);
+    }
+    if (member(request->entry, "gate_at") &&
+        request->index >= get_int(request->entry, "gate_at", 0) && !passes_gate(&request->held)) {
+        request->next_us = g_get_monotonic_time() + GATE_MS * 1000;
+        return false;
     }
     const char *fault = get_text(request->entry, "fault", NULL);
     if (fault && request->index == get_int(request->entry, "fault_at", 0)) {
