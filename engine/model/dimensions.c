@@ -5,45 +5,31 @@
 
 #include "engine/format/error.h"
 #include "engine/model/expert-dimensions.h"
+#include "engine/model/families.h"
 #include "engine/model/keys.h"
+#include "engine/model/rope-settings.h"
+
 #include <math.h>
-#include <string.h>
 
 #define MAX_LAYERS 1024
 #define MAX_FEATURES (1u << 20)
 #define MAX_HEADS 4096
 #define MAX_HEAD_DIM 1024
 #define MAX_CONTEXT (1u << 27)
+#define MAX_SCALE 1e6
+#define WINDOW_PATTERN "attention.sliding_window_pattern"
 
-/* Which dimensions of a head are rotated together. GGUF's llama files have the rows of Q and K permuted
- * so that halves became neighbours; other files of the same models do not. */
-typedef enum { HALVES, NEIGHBOURS, NEIGHBOURS_IN_GGUF } Pairs;
-
-/* The families whose numbers are read here. */
-static const struct {
-    const char *name;
-    Pairs pairs;
-} architectures[] = {{"llama", NEIGHBOURS_IN_GGUF}, {"qwen2", HALVES}, {"qwen2moe", HALVES}};
-
-static void
-read_architecture(SundogKeys *keys, SundogModelDimensions *dimensions)
+static const SundogFamily *
+find_family(SundogKeys *keys)
 {
     const char *name = sundog_source_get_architecture(keys->source);
-    for (size_t i = 0; name != NULL && i < G_N_ELEMENTS(architectures); i++) {
-        if (strcmp(name, architectures[i].name) == 0) {
-            dimensions->architecture = architectures[i].name;
-            dimensions->rope_interleaved = architectures[i].pairs == NEIGHBOURS ||
-                                           (architectures[i].pairs == NEIGHBOURS_IN_GGUF &&
-                                            sundog_source_is_gguf(keys->source));
-            return;
-        }
-    }
+    const SundogFamily *family = sundog_family_find(name);
     g_autofree char *shown = sundog_format_quote(name, "missing");
-    g_autoptr(GString) known = g_string_new(NULL);
-    for (size_t i = 0; i < G_N_ELEMENTS(architectures); i++)
-        g_string_append_printf(known, "%s%s", i > 0 ? ", " : "", architectures[i].name);
-    sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
-                     "general.architecture is %s, known are: %s", shown, known->str);
+    g_autofree char *known = sundog_family_dup_names();
+    if (family == NULL)
+        sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                         "general.architecture is %s, known are: %s", shown, known);
+    return family;
 }
 
 /* Settings that change what the model computes and that no dimension stands for. */
@@ -58,14 +44,44 @@ refuse_unknown_settings(SundogKeys *keys)
                          causal);
 }
 
+/* A window that holds the whole context hides nothing. */
 static void
-read_context(SundogKeys *keys, SundogModelDimensions *dimensions)
+read_window(SundogKeys *keys, SundogModelDimensions *dimensions)
 {
-    dimensions->context_length = sundog_keys_read_count(keys, "context_length", MAX_CONTEXT);
-    /* Inside its window, sliding attention is full attention, which is what recipes build. */
     uint64_t window = 0;
-    if (sundog_source_get_uint(keys->source, "attention.sliding_window", &window) && window > 0)
-        dimensions->context_length = (uint32_t)MIN(dimensions->context_length, window);
+    dimensions->context_length = sundog_keys_read_count(keys, "context_length", MAX_CONTEXT);
+    if (sundog_source_get_uint(keys->source, "attention.sliding_window", &window) &&
+        window < dimensions->context_length)
+        dimensions->window = (uint32_t)window;
+}
+
+/* Which layers have a window: a truth a layer, or a period after which one sees everything. */
+static bool
+layer_has_window(const SundogKeys *keys, uint32_t layer, uint32_t period)
+{
+    double truth = 0;
+    if (sundog_source_get_array_number(keys->source, WINDOW_PATTERN, layer, &truth))
+        return truth != 0;
+    return period == 0 || layer % period != period - 1;
+}
+
+static void
+read_layers(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *dimensions)
+{
+    uint64_t n = sundog_source_get_array_length(keys->source, WINDOW_PATTERN);
+    uint32_t period = family->window_period;
+    if (n == 0)
+        period = sundog_keys_read_count_or(keys, WINDOW_PATTERN, MAX_LAYERS, period);
+    else if (n < dimensions->n_layers)
+        sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_INVALID,
+                         WINDOW_PATTERN " tells of %" G_GUINT64_FORMAT " layers, expected %u", n,
+                         dimensions->n_layers);
+    dimensions->layers = g_new0(SundogLayer, dimensions->n_layers);
+    for (uint32_t i = 0; i < dimensions->n_layers; i++) {
+        SundogLayer *layer = &dimensions->layers[i];
+        layer->window = layer_has_window(keys, i, period) ? dimensions->window : 0;
+        layer->rope = layer->window != 0 ? &dimensions->window_rope : &dimensions->rope;
+    }
 }
 
 static void
@@ -105,55 +121,48 @@ read_heads(SundogKeys *keys, SundogModelDimensions *dimensions)
     read_head_dim(keys, dimensions);
 }
 
-static SundogRopeScaling
-read_scaling_type(SundogKeys *keys)
+static void
+read_sizes(SundogKeys *keys, SundogModelDimensions *dimensions)
 {
-    g_autofree char *key = sundog_keys_dup_name(keys, "rope.scaling.type");
-    const char *type = sundog_source_get_text(keys->source, "rope.scaling.type");
-    /* Files older than the key tell linear scaling by its factor alone. */
-    if (type == NULL && !sundog_keys_has(keys, "rope.scaling.type"))
-        return sundog_keys_has(keys, "rope.scale_linear") ? SUNDOG_ROPE_SCALING_LINEAR
-                                                          : SUNDOG_ROPE_SCALING_NONE;
-    if (g_strcmp0(type, "none") == 0)
-        return SUNDOG_ROPE_SCALING_NONE;
-    if (g_strcmp0(type, "linear") == 0)
-        return SUNDOG_ROPE_SCALING_LINEAR;
-    if (g_strcmp0(type, "yarn") == 0)
-        return SUNDOG_ROPE_SCALING_YARN;
-    g_autofree char *shown = sundog_format_quote(type, "not a text");
-    sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
-                     "%s is %s, known are: none, linear, yarn", key, shown);
-    return SUNDOG_ROPE_SCALING_NONE;
+    dimensions->n_layers = sundog_keys_read_count(keys, "block_count", MAX_LAYERS);
+    dimensions->hidden_size = sundog_keys_read_count(keys, "embedding_length", MAX_FEATURES);
+    dimensions->mlp_size = sundog_keys_read_count(keys, "feed_forward_length", MAX_FEATURES);
+    dimensions->norm_epsilon =
+        sundog_keys_read_positive(keys, "attention.layer_norm_rms_epsilon", 1);
 }
 
 static void
-read_scaling(SundogKeys *keys, SundogModelDimensions *dimensions)
+read_scales(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *dimensions)
 {
-    dimensions->rope_scaling = read_scaling_type(keys);
-    dimensions->rope_scaling_factor = 1;
-    if (dimensions->rope_scaling == SUNDOG_ROPE_SCALING_LINEAR &&
-        sundog_keys_has(keys, "rope.scale_linear"))
-        dimensions->rope_scaling_factor =
-            sundog_keys_read_positive(keys, "rope.scale_linear", 65536);
-    else if (dimensions->rope_scaling != SUNDOG_ROPE_SCALING_NONE)
-        dimensions->rope_scaling_factor =
-            sundog_keys_read_positive(keys, "rope.scaling.factor", 65536);
-    dimensions->rope_original_context = sundog_keys_read_count_or(
-        keys, "rope.scaling.original_context_length", MAX_CONTEXT, dimensions->context_length);
+    double head = dimensions->head_dim;
+    double hidden = dimensions->hidden_size;
+    if (family->layers_of_wide_scale == dimensions->n_layers)
+        head = hidden / dimensions->n_heads;
+    dimensions->attention_scale =
+        sundog_keys_read_positive_or(keys, "attention.scale", MAX_SCALE, 1 / sqrt(head));
+    dimensions->embedding_scale = sundog_keys_read_positive_or(
+        keys, "embedding_scale", MAX_SCALE, family->scales_embedding ? sqrt(hidden) : 1);
+    dimensions->residual_scale = sundog_keys_read_positive_or(keys, "residual_scale", MAX_SCALE, 1);
+    dimensions->logit_scale = sundog_keys_read_positive_or(keys, "logit_scale", MAX_SCALE, 1);
+    dimensions->attention_softcap =
+        sundog_keys_read_optional(keys, "attn_logit_softcapping", MAX_SCALE);
+    dimensions->logit_softcap =
+        sundog_keys_read_optional(keys, "final_logit_softcapping", MAX_SCALE);
 }
 
 static void
-read_rope(SundogKeys *keys, SundogModelDimensions *dimensions)
+read_all(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *dimensions)
 {
-    dimensions->rope_dims =
-        sundog_keys_read_count_or(keys, "rope.dimension_count", MAX_HEAD_DIM, dimensions->head_dim);
-    g_autofree char *key = sundog_keys_dup_name(keys, "rope.dimension_count");
-    if (dimensions->rope_dims > dimensions->head_dim || dimensions->rope_dims % 2 != 0)
-        sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_INVALID,
-                         "%s is %u, expected an even number up to %u, a head's dimensions", key,
-                         dimensions->rope_dims, dimensions->head_dim);
-    dimensions->rope_base = sundog_keys_read_positive_or(keys, "rope.freq_base", 1e12, 10000);
-    read_scaling(keys, dimensions);
+    refuse_unknown_settings(keys);
+    dimensions->architecture = family->name;
+    read_sizes(keys, dimensions);
+    sundog_expert_dimensions_read(dimensions, keys);
+    read_window(keys, dimensions);
+    read_heads(keys, dimensions);
+    read_scales(keys, family, dimensions);
+    sundog_rope_settings_read(keys, family, dimensions);
+    if (keys->error == NULL)
+        read_layers(keys, family, dimensions);
 }
 
 bool
@@ -162,23 +171,20 @@ sundog_dimensions_read(SundogModelDimensions *dimensions, const SundogSource *so
 {
     SundogKeys keys = {.source = source};
     *dimensions = (SundogModelDimensions){0};
-    read_architecture(&keys, dimensions);
-    if (keys.error == NULL) {
-        refuse_unknown_settings(&keys);
+    const SundogFamily *family = find_family(&keys);
+    if (family != NULL) {
         const char *name = sundog_source_get_title(source);
         dimensions->name = name != NULL ? name : fallback_name;
         dimensions->licence = sundog_source_get_licence(source);
-        dimensions->n_layers = sundog_keys_read_count(&keys, "block_count", MAX_LAYERS);
-        dimensions->hidden_size = sundog_keys_read_count(&keys, "embedding_length", MAX_FEATURES);
-        dimensions->mlp_size = sundog_keys_read_count(&keys, "feed_forward_length", MAX_FEATURES);
-        dimensions->norm_epsilon =
-            sundog_keys_read_positive(&keys, "attention.layer_norm_rms_epsilon", 1);
-        sundog_expert_dimensions_read(dimensions, &keys);
-        read_context(&keys, dimensions);
-        read_heads(&keys, dimensions);
-        read_rope(&keys, dimensions);
+        read_all(&keys, family, dimensions);
     }
     if (keys.error != NULL)
         g_propagate_error(error, keys.error);
     return keys.error == NULL;
+}
+
+void
+sundog_dimensions_clear(SundogModelDimensions *dimensions)
+{
+    g_clear_pointer(&dimensions->layers, g_free);
 }

@@ -89,6 +89,14 @@ sundog_keys_read_number_or(SundogKeys *keys, const char *name, uint32_t max, uin
     return sundog_keys_read_count_or(keys, name, max, fallback);
 }
 
+double
+sundog_keys_read_optional(SundogKeys *keys, const char *name, double max)
+{
+    double value;
+    bool is_off = sundog_source_get_float(keys->source, name, &value) && value == 0;
+    return is_off ? 0 : sundog_keys_read_positive_or(keys, name, max, 0);
+}
+
 bool
 sundog_keys_read_bool_or(SundogKeys *keys, const char *name, bool fallback)
 {

@@ -32,4 +32,6 @@ uint32_t sundog_keys_read_number_or(SundogKeys *keys, const char *name, uint32_t
 double sundog_keys_read_positive(SundogKeys *keys, const char *name, double max);
 double sundog_keys_read_positive_or(SundogKeys *keys, const char *name, double max,
                                     double fallback);
+/* The same, where 0 stands for a setting that is missing. */
+double sundog_keys_read_optional(SundogKeys *keys, const char *name, double max);
 bool sundog_keys_read_bool_or(SundogKeys *keys, const char *name, bool fallback);

@@ -126,6 +126,7 @@ sundog_model_free(SundogModel *model)
     if (model == NULL)
         return;
     sundog_tensors_clear(&model->tensors);
+    sundog_dimensions_clear(&model->dimensions);
     sundog_vocabulary_free(model->vocabulary);
     sundog_source_free(model->source);
     sundog_gguf_free(model->gguf);

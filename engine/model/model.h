@@ -20,35 +20,39 @@ typedef enum {
 } SundogRopeScaling;
 
 /* Roles of tensors. X(ROLE, GGUF name; %u is the layer). */
-#define SUNDOG_TENSOR_ROLES(X)                       \
-    X(TOKEN_EMBEDDING, "token_embd.weight")          \
-    X(OUTPUT_NORM, "output_norm.weight")             \
-    X(OUTPUT, "output.weight")                       \
-    X(ROPE_FACTORS, "rope_freqs.weight")             \
-    X(ATTENTION_NORM, "blk.%u.attn_norm.weight")     \
-    X(ATTENTION_Q, "blk.%u.attn_q.weight")           \
-    X(ATTENTION_K, "blk.%u.attn_k.weight")           \
-    X(ATTENTION_V, "blk.%u.attn_v.weight")           \
-    X(ATTENTION_Q_BIAS, "blk.%u.attn_q.bias")        \
-    X(ATTENTION_K_BIAS, "blk.%u.attn_k.bias")        \
-    X(ATTENTION_V_BIAS, "blk.%u.attn_v.bias")        \
-    X(ATTENTION_OUTPUT, "blk.%u.attn_output.weight") \
-    X(MLP_NORM, "blk.%u.ffn_norm.weight")            \
-    X(MLP_GATE, "blk.%u.ffn_gate.weight")            \
-    X(MLP_UP, "blk.%u.ffn_up.weight")                \
-    X(MLP_DOWN, "blk.%u.ffn_down.weight")            \
-    X(ROUTER, "blk.%u.ffn_gate_inp.weight")          \
-    X(ROUTER_BIAS, "blk.%u.ffn_gate_inp.bias")       \
-    X(EXPERT_BIAS, "blk.%u.exp_probs_b.bias")        \
-    X(EXPERT_GATE, "blk.%u.ffn_gate_exps.weight")    \
-    X(EXPERT_UP, "blk.%u.ffn_up_exps.weight")        \
-    X(EXPERT_DOWN, "blk.%u.ffn_down_exps.weight")    \
-    X(EXPERT_GATE_BIAS, "blk.%u.ffn_gate_exps.bias") \
-    X(EXPERT_UP_BIAS, "blk.%u.ffn_up_exps.bias")     \
-    X(EXPERT_DOWN_BIAS, "blk.%u.ffn_down_exps.bias") \
-    X(SHARED_GATE, "blk.%u.ffn_gate_shexp.weight")   \
-    X(SHARED_UP, "blk.%u.ffn_up_shexp.weight")       \
-    X(SHARED_DOWN, "blk.%u.ffn_down_shexp.weight")   \
+#define SUNDOG_TENSOR_ROLES(X)                                  \
+    X(TOKEN_EMBEDDING, "token_embd.weight")                     \
+    X(OUTPUT_NORM, "output_norm.weight")                        \
+    X(OUTPUT, "output.weight")                                  \
+    X(ROPE_FACTORS, "rope_freqs.weight")                        \
+    X(ATTENTION_NORM, "blk.%u.attn_norm.weight")                \
+    X(ATTENTION_Q, "blk.%u.attn_q.weight")                      \
+    X(ATTENTION_K, "blk.%u.attn_k.weight")                      \
+    X(ATTENTION_V, "blk.%u.attn_v.weight")                      \
+    X(ATTENTION_Q_BIAS, "blk.%u.attn_q.bias")                   \
+    X(ATTENTION_K_BIAS, "blk.%u.attn_k.bias")                   \
+    X(ATTENTION_V_BIAS, "blk.%u.attn_v.bias")                   \
+    X(ATTENTION_OUTPUT, "blk.%u.attn_output.weight")            \
+    X(ATTENTION_Q_NORM, "blk.%u.attn_q_norm.weight")            \
+    X(ATTENTION_K_NORM, "blk.%u.attn_k_norm.weight")            \
+    X(ATTENTION_POST_NORM, "blk.%u.post_attention_norm.weight") \
+    X(MLP_NORM, "blk.%u.ffn_norm.weight")                       \
+    X(MLP_GATE, "blk.%u.ffn_gate.weight")                       \
+    X(MLP_UP, "blk.%u.ffn_up.weight")                           \
+    X(MLP_DOWN, "blk.%u.ffn_down.weight")                       \
+    X(MLP_POST_NORM, "blk.%u.post_ffw_norm.weight")             \
+    X(ROUTER, "blk.%u.ffn_gate_inp.weight")                     \
+    X(ROUTER_BIAS, "blk.%u.ffn_gate_inp.bias")                  \
+    X(EXPERT_BIAS, "blk.%u.exp_probs_b.bias")                   \
+    X(EXPERT_GATE, "blk.%u.ffn_gate_exps.weight")               \
+    X(EXPERT_UP, "blk.%u.ffn_up_exps.weight")                   \
+    X(EXPERT_DOWN, "blk.%u.ffn_down_exps.weight")               \
+    X(EXPERT_GATE_BIAS, "blk.%u.ffn_gate_exps.bias")            \
+    X(EXPERT_UP_BIAS, "blk.%u.ffn_up_exps.bias")                \
+    X(EXPERT_DOWN_BIAS, "blk.%u.ffn_down_exps.bias")            \
+    X(SHARED_GATE, "blk.%u.ffn_gate_shexp.weight")              \
+    X(SHARED_UP, "blk.%u.ffn_up_shexp.weight")                  \
+    X(SHARED_DOWN, "blk.%u.ffn_down_shexp.weight")              \
     X(SHARED_SCALE, "blk.%u.ffn_gate_inp_shexp.weight")
 
 typedef enum {
@@ -57,6 +61,25 @@ typedef enum {
 #undef X
         SUNDOG_N_TENSOR_ROLES
 } SundogTensorRole;
+
+/* A rotary position embedding. */
+typedef struct {
+    uint32_t n_dims;  /* leading dimensions of a head that are rotated */
+    bool interleaved; /* pairs (2i, 2i+1), as GGUF's llama; else (i, i + n_dims/2) */
+    double base;
+    SundogRopeScaling scaling;
+    double factor;
+    uint32_t original_context;
+    double magnitude; /* of cosine and sine; 0 where the scaling's own formula holds */
+    double yarn_fast; /* rotations over the original context above which nothing is interpolated */
+    double yarn_slow; /* and below which everything is */
+} SundogRope;
+
+/* What may differ from layer to layer. */
+typedef struct {
+    uint32_t window;        /* tokens that a token sees, itself included; 0: all */
+    const SundogRope *rope; /* NULL where nothing is rotated */
+} SundogLayer;
 
 /* A mixture of experts in place of the MLP. */
 typedef struct {
@@ -85,15 +108,19 @@ typedef struct {
     uint32_t n_heads;
     uint32_t n_kv_heads;
     uint32_t head_dim;
-    uint32_t rope_dims;    /* leading dimensions of a head that are rotated */
-    bool rope_interleaved; /* pairs (2i, 2i+1), as GGUF's llama; else (i, i + rope_dims/2) */
-    double rope_base;
-    SundogRopeScaling rope_scaling;
-    double rope_scaling_factor;
-    uint32_t rope_original_context;
     double norm_epsilon;
+    double attention_scale;   /* of queries times keys */
+    double attention_softcap; /* of scores; 0 where there is none */
+    double embedding_scale;
+    double residual_scale; /* of what a layer's halves add */
+    double logit_scale;
+    double logit_softcap; /* 0 where there is none */
     SundogExpertDimensions experts;
     uint32_t context_length; /* what it was trained for, in tokens */
+    SundogRope rope;
+    uint32_t window;        /* of the layers that have one, in tokens; 0 where none has */
+    SundogRope window_rope; /* of the layers that have a window */
+    SundogLayer *layers;    /* [n_layers] owned; they point into this struct */
 } SundogModelDimensions;
 
 typedef struct SundogModel SundogModel;
@@ -116,7 +143,10 @@ const char *sundog_model_get_chat_template(const SundogModel *model);
  * where it is cancelled. */
 const char *sundog_model_get_sha256(SundogModel *model, GCancellable *cancellable, GError **error);
 const char *sundog_model_get_path(const SundogModel *model);
-/* NULL where the model has no such tensor; layer is ignored for roles without one. */
+/* What GGUF calls the tensor of a role; owned by the caller. */
+char *sundog_model_dup_tensor_name(SundogTensorRole role, uint32_t layer);
+/* NULL where the model has no such tensor; layer is ignored for roles without one. Which tensors a model
+ * must have, and which it may not, is its recipe's to say. */
 const SundogTensor *sundog_model_get_tensor(const SundogModel *model, SundogTensorRole role,
                                             uint32_t layer);
 /* True where this layer's MLP is a mixture of experts. */

@@ -9,6 +9,7 @@
 typedef enum {
     ONE,
     HIDDEN,
+    HEAD,
     QUERY,
     KEY,
     MLP,
@@ -28,40 +29,43 @@ typedef struct {
     Extent columns;
     Layers layers;
     bool is_stack; /* one after the other for all experts */
-    bool optional;
 } Role;
 
 /* clang-format off */
 static const Role roles[] = {
     [SUNDOG_TENSOR_TOKEN_EMBEDDING]  = {.rows = VOCABULARY, .columns = HIDDEN},
     [SUNDOG_TENSOR_OUTPUT_NORM]      = {.rows = ONE, .columns = HIDDEN},
-    [SUNDOG_TENSOR_OUTPUT]           = {.rows = VOCABULARY, .columns = HIDDEN, .optional = true},
-    [SUNDOG_TENSOR_ROPE_FACTORS]     = {.rows = ONE, .columns = HALF_ROPE, .optional = true},
+    [SUNDOG_TENSOR_OUTPUT]           = {.rows = VOCABULARY, .columns = HIDDEN},
+    [SUNDOG_TENSOR_ROPE_FACTORS]     = {.rows = ONE, .columns = HALF_ROPE},
     [SUNDOG_TENSOR_ATTENTION_NORM]   = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_ATTENTION_Q]      = {.rows = QUERY, .columns = HIDDEN},
     [SUNDOG_TENSOR_ATTENTION_K]      = {.rows = KEY, .columns = HIDDEN},
     [SUNDOG_TENSOR_ATTENTION_V]      = {.rows = KEY, .columns = HIDDEN},
-    [SUNDOG_TENSOR_ATTENTION_Q_BIAS] = {.rows = ONE, .columns = QUERY, .optional = true},
-    [SUNDOG_TENSOR_ATTENTION_K_BIAS] = {.rows = ONE, .columns = KEY, .optional = true},
-    [SUNDOG_TENSOR_ATTENTION_V_BIAS] = {.rows = ONE, .columns = KEY, .optional = true},
+    [SUNDOG_TENSOR_ATTENTION_Q_BIAS] = {.rows = ONE, .columns = QUERY},
+    [SUNDOG_TENSOR_ATTENTION_K_BIAS] = {.rows = ONE, .columns = KEY},
+    [SUNDOG_TENSOR_ATTENTION_V_BIAS] = {.rows = ONE, .columns = KEY},
     [SUNDOG_TENSOR_ATTENTION_OUTPUT] = {.rows = HIDDEN, .columns = QUERY},
+    [SUNDOG_TENSOR_ATTENTION_Q_NORM] = {.rows = ONE, .columns = HEAD},
+    [SUNDOG_TENSOR_ATTENTION_K_NORM] = {.rows = ONE, .columns = HEAD},
+    [SUNDOG_TENSOR_ATTENTION_POST_NORM] = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_MLP_NORM]         = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_MLP_GATE]         = {.rows = MLP, .columns = HIDDEN, .layers = DENSE},
     [SUNDOG_TENSOR_MLP_UP]           = {.rows = MLP, .columns = HIDDEN, .layers = DENSE},
     [SUNDOG_TENSOR_MLP_DOWN]         = {.rows = HIDDEN, .columns = MLP, .layers = DENSE},
+    [SUNDOG_TENSOR_MLP_POST_NORM]    = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_ROUTER]           = {.rows = EXPERTS, .columns = HIDDEN, .layers = MIXED},
-    [SUNDOG_TENSOR_ROUTER_BIAS]      = {.rows = ONE, .columns = EXPERTS, .layers = MIXED, .optional = true},
-    [SUNDOG_TENSOR_EXPERT_BIAS]      = {.rows = ONE, .columns = EXPERTS, .layers = MIXED, .optional = true},
+    [SUNDOG_TENSOR_ROUTER_BIAS]      = {.rows = ONE, .columns = EXPERTS, .layers = MIXED},
+    [SUNDOG_TENSOR_EXPERT_BIAS]      = {.rows = ONE, .columns = EXPERTS, .layers = MIXED},
     [SUNDOG_TENSOR_EXPERT_GATE]      = {.rows = EXPERT, .columns = HIDDEN, .layers = MIXED, .is_stack = true},
     [SUNDOG_TENSOR_EXPERT_UP]        = {.rows = EXPERT, .columns = HIDDEN, .layers = MIXED, .is_stack = true},
     [SUNDOG_TENSOR_EXPERT_DOWN]      = {.rows = HIDDEN, .columns = EXPERT, .layers = MIXED, .is_stack = true},
-    [SUNDOG_TENSOR_EXPERT_GATE_BIAS] = {.rows = ONE, .columns = EXPERT, .layers = MIXED, .is_stack = true, .optional = true},
-    [SUNDOG_TENSOR_EXPERT_UP_BIAS]   = {.rows = ONE, .columns = EXPERT, .layers = MIXED, .is_stack = true, .optional = true},
-    [SUNDOG_TENSOR_EXPERT_DOWN_BIAS] = {.rows = ONE, .columns = HIDDEN, .layers = MIXED, .is_stack = true, .optional = true},
+    [SUNDOG_TENSOR_EXPERT_GATE_BIAS] = {.rows = ONE, .columns = EXPERT, .layers = MIXED, .is_stack = true},
+    [SUNDOG_TENSOR_EXPERT_UP_BIAS]   = {.rows = ONE, .columns = EXPERT, .layers = MIXED, .is_stack = true},
+    [SUNDOG_TENSOR_EXPERT_DOWN_BIAS] = {.rows = ONE, .columns = HIDDEN, .layers = MIXED, .is_stack = true},
     [SUNDOG_TENSOR_SHARED_GATE]      = {.rows = SHARED, .columns = HIDDEN, .layers = WITH_SHARED},
     [SUNDOG_TENSOR_SHARED_UP]        = {.rows = SHARED, .columns = HIDDEN, .layers = WITH_SHARED},
     [SUNDOG_TENSOR_SHARED_DOWN]      = {.rows = HIDDEN, .columns = SHARED, .layers = WITH_SHARED},
-    [SUNDOG_TENSOR_SHARED_SCALE]     = {.rows = ONE, .columns = HIDDEN, .layers = WITH_SHARED, .optional = true},
+    [SUNDOG_TENSOR_SHARED_SCALE]     = {.rows = ONE, .columns = HIDDEN, .layers = WITH_SHARED},
 };
 /* clang-format on */
 
@@ -79,8 +83,8 @@ is_per_layer(SundogTensorRole role)
     return strstr(role_names[role], "%u") != NULL;
 }
 
-static char *
-dup_name(SundogTensorRole role, uint32_t layer)
+char *
+sundog_model_dup_tensor_name(SundogTensorRole role, uint32_t layer)
 {
     const char *name = role_names[role];
     const char *place = strstr(name, "%u");
@@ -97,6 +101,8 @@ get_extent(const SundogModelDimensions *dimensions, Extent extent)
         return 1;
     case HIDDEN:
         return dimensions->hidden_size;
+    case HEAD:
+        return dimensions->head_dim;
     case QUERY:
         return (uint64_t)dimensions->n_heads * dimensions->head_dim;
     case KEY:
@@ -106,7 +112,7 @@ get_extent(const SundogModelDimensions *dimensions, Extent extent)
     case VOCABULARY:
         return dimensions->n_vocabulary;
     case HALF_ROPE:
-        return dimensions->rope_dims / 2;
+        return dimensions->rope.n_dims / 2;
     case EXPERTS:
         return dimensions->experts.n_experts;
     case EXPERT:
@@ -173,16 +179,10 @@ read_role(SundogTensors *tensors, const SundogModelDimensions *dimensions,
 {
     if (!is_in_layer(dimensions, role, layer))
         return true;
-    g_autofree char *name = dup_name(role, layer);
+    g_autofree char *name = sundog_model_dup_tensor_name(role, layer);
     SundogSourceTensor found;
-    bool is_there = sundog_source_find_tensor(source, name, &found);
-    if (!is_there && roles[role].optional)
+    if (!sundog_source_find_tensor(source, name, &found))
         return true;
-    if (!is_there) {
-        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
-                    "the tensor %s is missing", name);
-        return false;
-    }
     uint64_t n_rows = get_extent(dimensions, roles[role].rows);
     uint64_t n_columns = get_extent(dimensions, roles[role].columns);
     uint64_t n_stacked = roles[role].is_stack ? dimensions->experts.n_experts : 1;
@@ -272,7 +272,7 @@ sundog_tensors_read(SundogTensors *tensors, SundogModelDimensions *dimensions,
     }
     dimensions->n_parameters = count_parameters(tensors);
     if (sundog_tensors_get(tensors, SUNDOG_TENSOR_ROPE_FACTORS, 0) != NULL)
-        dimensions->rope_scaling = SUNDOG_ROPE_SCALING_LLAMA3;
+        dimensions->rope.scaling = SUNDOG_ROPE_SCALING_LLAMA3;
     set_group_best(tensors, dimensions);
     return true;
 }

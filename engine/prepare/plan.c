@@ -104,7 +104,7 @@ build_forward(const SundogPlan *plan, const SundogModel *model, GHashTable *tens
     const SundogRecipeOptions options = {.cache_dtype = plan->cache.dtype, .bounds = plan->bounds};
     const SundogRecipe *recipe =
         sundog_recipe_find(sundog_model_get_dimensions(model)->architecture, error);
-    return recipe != NULL && recipe->build_forward(model, &options, forward, error) &&
+    return recipe != NULL && sundog_recipe_build_forward(recipe, model, &options, forward, error) &&
            sundog_pass_layouts(forward->program, tensors, is_for_cuda(plan), error);
 }
 

@@ -3,8 +3,6 @@
 #include "engine/recipe/components.h"
 #include "kernels/contract/paged-cache.h"
 
-#include <math.h>
-
 /* One of the three projections, with its bias where the model has one. */
 static SundogBufferId
 project(SundogBuilder *builder, SundogBufferId x, SundogTensorRole role, SundogTensorRole bias,
@@ -13,7 +11,7 @@ project(SundogBuilder *builder, SundogBufferId x, SundogTensorRole role, SundogT
     SundogBufferId y =
         sundog_builder_temporary(builder, name, (int64_t)n_heads * builder->dimensions->head_dim);
     SundogBufferId weight = sundog_builder_weight(builder, role);
-    SundogBufferId added = sundog_builder_weight(builder, bias);
+    SundogBufferId added = sundog_builder_optional_weight(builder, bias);
     sundog_builder_emit(builder, SUNDOG_OP_LINEAR, x, weight, added, SUNDOG_BUFFER_NONE, y,
                         builder->workspace);
     return y;
@@ -53,17 +51,35 @@ add_pages(SundogBuilder *builder, const char *kind, bool transposed)
 }
 
 static void
+emit_head_norms(SundogBuilder *builder, SundogBufferId qkv)
+{
+    const SundogModelDimensions *dimensions = builder->dimensions;
+    const SundogParameter parameters[] = {{.i = dimensions->n_heads},
+                                          {.i = dimensions->n_kv_heads},
+                                          {.i = dimensions->head_dim},
+                                          {.f = dimensions->norm_epsilon}};
+    SundogBufferId q = sundog_builder_weight(builder, SUNDOG_TENSOR_ATTENTION_Q_NORM);
+    SundogBufferId k = sundog_builder_weight(builder, SUNDOG_TENSOR_ATTENTION_K_NORM);
+    sundog_builder_emit_with(builder, SUNDOG_OP_HEAD_NORM, parameters, qkv, q, k,
+                             SUNDOG_BUFFER_NONE);
+}
+
+static void
 emit_rope(SundogBuilder *builder, SundogBufferId qkv, SundogBufferId k_pages,
           SundogBufferId v_pages)
 {
     const SundogModelDimensions *dimensions = builder->dimensions;
-    const SundogParameter parameters[] = {
-        {.i = dimensions->n_heads},          {.i = dimensions->n_kv_heads},
-        {.i = dimensions->head_dim},         {.i = dimensions->rope_dims},
-        {.i = dimensions->rope_interleaved}, {.f = builder->rope_magnitude}};
+    const SundogBuilderRope *rope = sundog_builder_rope(builder);
+    const SundogParameter parameters[] = {{.i = dimensions->n_heads},
+                                          {.i = dimensions->n_kv_heads},
+                                          {.i = dimensions->head_dim},
+                                          {.i = rope != NULL ? rope->rope->n_dims : 0},
+                                          {.i = rope != NULL && rope->rope->interleaved},
+                                          {.f = rope != NULL ? rope->magnitude : 1}};
     sundog_builder_emit_with(builder, SUNDOG_OP_ROPE_CACHE, parameters, qkv, builder->positions,
                              builder->token_sequence, builder->page_table,
-                             builder->inverse_frequencies, k_pages, v_pages);
+                             rope != NULL ? rope->inverse_frequencies : SUNDOG_BUFFER_NONE, k_pages,
+                             v_pages);
 }
 
 static SundogBufferId
@@ -74,9 +90,9 @@ emit_attention(SundogBuilder *builder, SundogBufferId qkv, SundogBufferId k_page
     const SundogParameter parameters[] = {{.i = dimensions->n_heads},
                                           {.i = dimensions->n_kv_heads},
                                           {.i = dimensions->head_dim},
-                                          {.f = 1 / sqrt(dimensions->head_dim)},
-                                          {.i = 0},
-                                          {.f = 0}};
+                                          {.f = dimensions->attention_scale},
+                                          {.i = sundog_builder_layer(builder)->window},
+                                          {.f = dimensions->attention_softcap}};
     SundogBufferId o = sundog_builder_temporary(
         builder, "attention.o", (int64_t)dimensions->n_heads * dimensions->head_dim);
     sundog_builder_emit_with(builder, SUNDOG_OP_ATTENTION, parameters, qkv, builder->positions,
@@ -86,22 +102,16 @@ emit_attention(SundogBuilder *builder, SundogBufferId qkv, SundogBufferId k_page
 }
 
 SundogBufferId
-sundog_component_attention(SundogBuilder *builder, SundogBufferId x)
+sundog_component_attention(SundogBuilder *builder, SundogBufferId x, SundogQkNorm norm)
 {
-    uint32_t hidden_size = builder->dimensions->hidden_size;
-    SundogBufferId norm =
-        sundog_component_norm(builder, x, SUNDOG_TENSOR_ATTENTION_NORM, "attention.norm");
-    SundogBufferId qkv = add_qkv(builder, norm);
+    SundogBufferId qkv = add_qkv(builder, x);
     SundogBufferId k_pages = add_pages(builder, "k", true);
     SundogBufferId v_pages = add_pages(builder, "v", false);
     builder->n_caches++;
+    if (norm == SUNDOG_QK_NORM_HEADS)
+        emit_head_norms(builder, qkv);
     emit_rope(builder, qkv, k_pages, v_pages);
     SundogBufferId o = emit_attention(builder, qkv, k_pages, v_pages);
-    SundogBufferId weight = sundog_builder_weight(builder, SUNDOG_TENSOR_ATTENTION_OUTPUT);
-    SundogBufferId out = sundog_builder_temporary(builder, "attention.out", hidden_size);
-    sundog_builder_emit(builder, SUNDOG_OP_LINEAR, o, weight, SUNDOG_BUFFER_NONE,
-                        SUNDOG_BUFFER_NONE, out, builder->workspace);
-    SundogBufferId y = sundog_builder_temporary(builder, "attention.sum", hidden_size);
-    sundog_builder_emit(builder, SUNDOG_OP_ADD, out, x, y);
-    return y;
+    return sundog_component_linear(builder, o, SUNDOG_TENSOR_ATTENTION_OUTPUT, "attention.out",
+                                   builder->dimensions->hidden_size);
 }

@@ -3,13 +3,12 @@
 #include "engine/recipe/builder.h"
 
 #include "engine/core/step.h"
+#include "engine/format/error.h"
 #include "engine/recipe/rope.h"
 #include "kernels/contract/attention.h"
 #include "kernels/contract/linear.h"
 
 #include <string.h>
-
-#define INVERSE_FREQUENCIES "rope.inverse_frequencies"
 
 SundogExpression
 sundog_builder_constant(SundogBuilder *builder, int64_t value)
@@ -60,13 +59,51 @@ add_weight(SundogBuilder *builder, const char *name, int64_t n_rows, int64_t n_c
                                                                SUNDOG_DTYPE_WEIGHT, 2, shape);
 }
 
-SundogBufferId
-sundog_builder_weight(SundogBuilder *builder, SundogTensorRole role)
+const SundogLayer *
+sundog_builder_layer(const SundogBuilder *builder)
+{
+    return &builder->dimensions->layers[builder->layer];
+}
+
+static const SundogTensor *
+find_tensor(SundogBuilder *builder, SundogTensorRole role)
 {
     const SundogTensor *tensor = sundog_model_get_tensor(builder->model, role, builder->layer);
+    if (tensor != NULL)
+        g_hash_table_add(builder->used, (gpointer)tensor->name);
+    return tensor;
+}
+
+const SundogTensor *
+sundog_builder_tensor(SundogBuilder *builder, SundogTensorRole role)
+{
+    const SundogTensor *tensor = find_tensor(builder, role);
+    if (tensor != NULL || builder->error != NULL)
+        return tensor;
+    g_autofree char *name = sundog_model_dup_tensor_name(role, builder->layer);
+    g_set_error(&builder->error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+                "the tensor %s is missing", name);
+    return NULL;
+}
+
+static SundogBufferId
+add_tensor(SundogBuilder *builder, const SundogTensor *tensor)
+{
     return tensor != NULL ? add_weight(builder, tensor->name, (int64_t)tensor->n_rows,
                                        (int64_t)tensor->n_columns)
                           : SUNDOG_BUFFER_NONE;
+}
+
+SundogBufferId
+sundog_builder_weight(SundogBuilder *builder, SundogTensorRole role)
+{
+    return add_tensor(builder, sundog_builder_tensor(builder, role));
+}
+
+SundogBufferId
+sundog_builder_optional_weight(SundogBuilder *builder, SundogTensorRole role)
+{
+    return add_tensor(builder, find_tensor(builder, role));
 }
 
 void
@@ -108,21 +145,54 @@ add_inputs(SundogBuilder *builder)
 }
 
 static bool
-add_rope(SundogBuilder *builder, GError **error)
+has_layer_with(const SundogBuilder *builder, const SundogRope *rope)
 {
-    uint32_t n = builder->dimensions->rope_dims / 2;
-    const SundogTensor *factors =
-        sundog_model_get_tensor(builder->model, SUNDOG_TENSOR_ROPE_FACTORS, 0);
-    float *frequencies = sundog_rope_dup_inverse_frequencies(builder->dimensions, factors, error);
+    for (uint32_t i = 0; i < builder->dimensions->n_layers; i++) {
+        if (builder->dimensions->layers[i].rope == rope)
+            return true;
+    }
+    return false;
+}
+
+/* Frequencies as a constant of the recipe; nothing where no layer rotates so. */
+static void
+add_rope(SundogBuilder *builder, SundogBuilderRope *to, const SundogRope *rope, const char *name,
+         const SundogTensor *factors)
+{
+    uint32_t n = rope->n_dims / 2;
+    if (builder->error != NULL || !has_layer_with(builder, rope))
+        return;
+    float *frequencies = sundog_rope_dup_inverse_frequencies(rope, factors, &builder->error);
     if (frequencies == NULL)
-        return false;
+        return;
     SundogRecipeConstant *constant = g_new0(SundogRecipeConstant, 1);
-    *constant = (SundogRecipeConstant){
-        .name = g_strdup(INVERSE_FREQUENCIES), .values = frequencies, .n_values = n};
+    *constant =
+        (SundogRecipeConstant){.name = g_strdup(name), .values = frequencies, .n_values = n};
     g_ptr_array_add(builder->constants, constant);
-    builder->inverse_frequencies = add_weight(builder, INVERSE_FREQUENCIES, 1, n);
-    builder->rope_magnitude = sundog_rope_get_magnitude(builder->dimensions);
-    return true;
+    *to = (SundogBuilderRope){.rope = rope,
+                              .inverse_frequencies = add_weight(builder, name, 1, n),
+                              .magnitude = sundog_rope_get_magnitude(rope)};
+}
+
+static void
+add_ropes(SundogBuilder *builder)
+{
+    const SundogModelDimensions *dimensions = builder->dimensions;
+    const SundogTensor *factors = find_tensor(builder, SUNDOG_TENSOR_ROPE_FACTORS);
+    add_rope(builder, &builder->ropes[0], &dimensions->rope, "rope.inverse_frequencies", factors);
+    add_rope(builder, &builder->ropes[1], &dimensions->window_rope,
+             "rope.window.inverse_frequencies", NULL);
+}
+
+const SundogBuilderRope *
+sundog_builder_rope(const SundogBuilder *builder)
+{
+    const SundogRope *rope = sundog_builder_layer(builder)->rope;
+    for (size_t i = 0; rope != NULL && i < SUNDOG_BUILDER_ROPES; i++) {
+        if (builder->ropes[i].rope == rope)
+            return &builder->ropes[i];
+    }
+    return NULL;
 }
 
 /* Which rows belong together is the same for all layers: planned once, at the head of the step. */
@@ -173,9 +243,9 @@ free_constant(gpointer data)
     g_free(constant);
 }
 
-bool
+void
 sundog_builder_init(SundogBuilder *builder, const SundogModel *model,
-                    const SundogRecipeOptions *options, GError **error)
+                    const SundogRecipeOptions *options)
 {
     *builder = (SundogBuilder){
         .model = model,
@@ -183,25 +253,48 @@ sundog_builder_init(SundogBuilder *builder, const SundogModel *model,
         .options = options,
         .program = sundog_program_new(SUNDOG_PROGRAM_FORWARD),
         .constants = g_ptr_array_new_with_free_func(free_constant),
+        .used = g_hash_table_new(g_str_hash, g_str_equal),
     };
     sundog_program_set_bounds(builder->program, &options->bounds);
     sundog_program_set_use(builder->program,
                            &(SundogProgramUse){.starts_empty = true, .commits_state = true});
     builder->n_rows = sundog_builder_variable(builder, SUNDOG_VARIABLE_TOKENS);
     add_inputs(builder);
-    if (!add_rope(builder, error))
-        return false;
+    add_ropes(builder);
     add_attention_plan(builder);
     add_workspace(builder);
-    return true;
 }
 
-void
-sundog_builder_steal(SundogBuilder *builder, SundogRecipeForward *forward)
+/* What the recipe has no place for would be left out of the results in silence. */
+static void
+refuse_unused(SundogBuilder *builder)
 {
+    for (int role = 0; role < SUNDOG_N_TENSOR_ROLES; role++) {
+        for (uint32_t layer = 0; layer < builder->dimensions->n_layers; layer++) {
+            const SundogTensor *tensor =
+                sundog_model_get_tensor(builder->model, (SundogTensorRole)role, layer);
+            if (builder->error != NULL || tensor == NULL ||
+                g_hash_table_contains(builder->used, tensor->name))
+                continue;
+            g_set_error(&builder->error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                        "the tensor %s has no place in a %s model as it is known here",
+                        tensor->name, builder->dimensions->architecture);
+        }
+    }
+}
+
+bool
+sundog_builder_finish(SundogBuilder *builder, SundogRecipeForward *forward, GError **error)
+{
+    refuse_unused(builder);
     *forward = (SundogRecipeForward){
         .program = g_steal_pointer(&builder->program),
         .constants = g_steal_pointer(&builder->constants),
         .n_caches = builder->n_caches,
     };
+    g_clear_pointer(&builder->used, g_hash_table_unref);
+    if (builder->error == NULL)
+        return true;
+    g_propagate_error(error, g_steal_pointer(&builder->error));
+    return false;
 }

@@ -4,17 +4,29 @@
  * What components build with: a forward program under construction, the buffers that every layer
  * shares, and short forms for adding buffers and operations. Within this house; one thread.
  *
- * init, then components in order of the forward pass, then steal into a SundogRecipeForward.
+ * init, then components in order of the forward pass, then finish into a SundogRecipeForward. Components
+ * report no failures: the first one is kept, and finish returns it.
  */
 
 #include "engine/recipe/recipe.h"
 
+#define SUNDOG_BUILDER_ROPES 2
+
+/* A rotary embedding and its frequencies, which a layer may name. */
 typedef struct {
+    const SundogRope *rope;
+    SundogBufferId inverse_frequencies;
+    double magnitude;
+} SundogBuilderRope;
+
+struct SundogBuilder {
     const SundogModel *model;
     const SundogModelDimensions *dimensions;
     const SundogRecipeOptions *options;
     SundogProgram *program;
     GPtrArray *constants; /* of SundogRecipeConstant */
+    GHashTable *used; /* names of the tensors that have been asked for, borrowed from the model */
+    GError *error;    /* the first failure */
     uint32_t n_caches;
     uint32_t layer; /* that new buffers are named after */
 
@@ -24,17 +36,17 @@ typedef struct {
     SundogBufferId token_sequence;
     SundogBufferId page_table;
     SundogBufferId logit_rows;
-    SundogBufferId inverse_frequencies;
     SundogBufferId attention_tiles;
     SundogBufferId workspace; /* one for all operations: its content lives in none but one */
-    double rope_magnitude;
-} SundogBuilder;
+    SundogBuilderRope ropes[SUNDOG_BUILDER_ROPES];
+};
 
-/* Adds the step's inputs, rotary frequencies, the plan of attention and the workspace. To be stolen from
+/* Adds the step's inputs, rotary frequencies, the plan of attention and the workspace. To be finished
  * also on failure. */
-bool sundog_builder_init(SundogBuilder *builder, const SundogModel *model,
-                         const SundogRecipeOptions *options, GError **error);
-void sundog_builder_steal(SundogBuilder *builder, SundogRecipeForward *forward);
+void sundog_builder_init(SundogBuilder *builder, const SundogModel *model,
+                         const SundogRecipeOptions *options);
+/* Fails too where the model has a tensor that nothing has asked for. */
+bool sundog_builder_finish(SundogBuilder *builder, SundogRecipeForward *forward, GError **error);
 
 SundogExpression sundog_builder_constant(SundogBuilder *builder, int64_t value);
 SundogExpression sundog_builder_variable(SundogBuilder *builder, SundogVariable variable);
@@ -42,8 +54,16 @@ SundogExpression sundog_builder_variable(SundogBuilder *builder, SundogVariable 
 /* A temporary [n_rows, n_columns] f32, named after the layer. */
 SundogBufferId sundog_builder_temporary(SundogBuilder *builder, const char *name,
                                         int64_t n_columns);
-/* The weight of a role in the present layer; SUNDOG_BUFFER_NONE where the model has none. */
+/* The facts of the present layer. */
+const SundogLayer *sundog_builder_layer(const SundogBuilder *builder);
+/* The tensor of a role in the present layer; NULL and a failure where the model has none. */
+const SundogTensor *sundog_builder_tensor(SundogBuilder *builder, SundogTensorRole role);
+/* The same as a weight. */
 SundogBufferId sundog_builder_weight(SundogBuilder *builder, SundogTensorRole role);
+/* SUNDOG_BUFFER_NONE where the model has none. */
+SundogBufferId sundog_builder_optional_weight(SundogBuilder *builder, SundogTensorRole role);
+/* The rotary embedding of the present layer; NULL where it rotates nothing. */
+const SundogBuilderRope *sundog_builder_rope(const SundogBuilder *builder);
 /* Any buffer; sizes beyond the rank are ignored. */
 SundogBufferId sundog_builder_buffer(SundogBuilder *builder, const char *name,
                                      SundogBufferRole role, SundogDtype dtype, uint32_t rank,

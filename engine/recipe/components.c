@@ -1,12 +1,11 @@
-/* Embedding, norm, gated MLP and head. Attention has a file of its own. */
+/* Embedding, norm, gated MLP, residual and head. Attention has a file of its own. */
 
 #include "engine/recipe/components.h"
-#include "kernels/contract/gate.h"
 
 SundogBufferId
 sundog_component_embedding(SundogBuilder *builder)
 {
-    const SundogParameter scale = {.f = 1};
+    const SundogParameter scale = {.f = builder->dimensions->embedding_scale};
     SundogBufferId table = sundog_builder_weight(builder, SUNDOG_TENSOR_TOKEN_EMBEDDING);
     SundogBufferId x =
         sundog_builder_temporary(builder, "embedding", builder->dimensions->hidden_size);
@@ -25,9 +24,9 @@ sundog_component_norm(SundogBuilder *builder, SundogBufferId x, SundogTensorRole
     return y;
 }
 
-static SundogBufferId
-linear(SundogBuilder *builder, SundogBufferId x, SundogTensorRole role, const char *name,
-       int64_t n_columns)
+SundogBufferId
+sundog_component_linear(SundogBuilder *builder, SundogBufferId x, SundogTensorRole role,
+                        const char *name, int64_t n_columns)
 {
     SundogBufferId weight = sundog_builder_weight(builder, role);
     SundogBufferId y = sundog_builder_temporary(builder, name, n_columns);
@@ -37,38 +36,82 @@ linear(SundogBuilder *builder, SundogBufferId x, SundogTensorRole role, const ch
 }
 
 SundogBufferId
-sundog_component_gated_mlp(SundogBuilder *builder, SundogBufferId x)
+sundog_component_gated_mlp(SundogBuilder *builder, SundogBufferId x, SundogGate function)
 {
+    const SundogParameter parameter = {.i = function};
     uint32_t mlp_size = builder->dimensions->mlp_size;
-    uint32_t hidden_size = builder->dimensions->hidden_size;
-    SundogBufferId norm = sundog_component_norm(builder, x, SUNDOG_TENSOR_MLP_NORM, "mlp.norm");
-    SundogBufferId gate = linear(builder, norm, SUNDOG_TENSOR_MLP_GATE, "mlp.gate", mlp_size);
-    SundogBufferId up = linear(builder, norm, SUNDOG_TENSOR_MLP_UP, "mlp.up", mlp_size);
+    SundogBufferId gate =
+        sundog_component_linear(builder, x, SUNDOG_TENSOR_MLP_GATE, "mlp.gate", mlp_size);
+    SundogBufferId up =
+        sundog_component_linear(builder, x, SUNDOG_TENSOR_MLP_UP, "mlp.up", mlp_size);
     SundogBufferId hidden = sundog_builder_temporary(builder, "mlp.hidden", mlp_size);
-    const SundogParameter function = {.i = SUNDOG_GATE_SILU};
-    sundog_builder_emit_with(builder, SUNDOG_OP_GATE, &function, gate, up, hidden);
-    SundogBufferId down = linear(builder, hidden, SUNDOG_TENSOR_MLP_DOWN, "mlp.down", hidden_size);
-    SundogBufferId y = sundog_builder_temporary(builder, "mlp.sum", hidden_size);
-    sundog_builder_emit(builder, SUNDOG_OP_ADD, down, x, y);
+    sundog_builder_emit_with(builder, SUNDOG_OP_GATE, &parameter, gate, up, hidden);
+    return sundog_component_linear(builder, hidden, SUNDOG_TENSOR_MLP_DOWN, "mlp.down",
+                                   builder->dimensions->hidden_size);
+}
+
+static SundogBufferId
+scale(SundogBuilder *builder, SundogBufferId x, double factor, const char *name, int64_t n_columns)
+{
+    const SundogParameter parameter = {.f = factor};
+    if (factor == 1)
+        return x;
+    SundogBufferId y = sundog_builder_temporary(builder, name, n_columns);
+    sundog_builder_emit_with(builder, SUNDOG_OP_SCALE, &parameter, x, y);
     return y;
+}
+
+SundogBufferId
+sundog_component_residual(SundogBuilder *builder, SundogBufferId x, SundogBufferId y,
+                          const char *name)
+{
+    uint32_t hidden_size = builder->dimensions->hidden_size;
+    g_autofree char *scaled_name = g_strconcat(name, ".scaled", NULL);
+    SundogBufferId scaled =
+        scale(builder, y, builder->dimensions->residual_scale, scaled_name, hidden_size);
+    SundogBufferId sum = sundog_builder_temporary(builder, name, hidden_size);
+    sundog_builder_emit(builder, SUNDOG_OP_ADD, scaled, x, sum);
+    return sum;
+}
+
+static SundogBufferId
+add_logits(SundogBuilder *builder)
+{
+    const SundogExpression shape[] = {
+        builder->n_rows, sundog_builder_constant(builder, builder->dimensions->n_vocabulary)};
+    return sundog_builder_buffer(builder, "logits", SUNDOG_BUFFER_OUTPUT, SUNDOG_DTYPE_F32, 2,
+                                 shape);
+}
+
+/* The product that gives the logits, capped where the model says so. */
+static void
+emit_logits(SundogBuilder *builder, SundogBufferId x, SundogTensorRole role)
+{
+    const SundogModelDimensions *dimensions = builder->dimensions;
+    const SundogParameter limit = {.f = dimensions->logit_softcap};
+    SundogBufferId weight = sundog_builder_weight(builder, role);
+    SundogBufferId logits = add_logits(builder);
+    SundogBufferId product = logits;
+    if (limit.f > 0)
+        product = sundog_builder_temporary(builder, "head.product", dimensions->n_vocabulary);
+    sundog_builder_emit(builder, SUNDOG_OP_LINEAR, x, weight, SUNDOG_BUFFER_NONE,
+                        SUNDOG_BUFFER_NONE, product, builder->workspace);
+    if (limit.f > 0)
+        sundog_builder_emit_with(builder, SUNDOG_OP_SOFTCAP, &limit, product, logits);
 }
 
 void
 sundog_component_head(SundogBuilder *builder, SundogBufferId x)
 {
-    const SundogModelDimensions *dimensions = builder->dimensions;
+    uint32_t hidden_size = builder->dimensions->hidden_size;
     bool is_tied = sundog_model_get_tensor(builder->model, SUNDOG_TENSOR_OUTPUT, 0) == NULL;
     builder->n_rows = sundog_builder_variable(builder, SUNDOG_VARIABLE_LOGIT_ROWS);
-    SundogBufferId rows = sundog_builder_temporary(builder, "head.rows", dimensions->hidden_size);
+    SundogBufferId rows = sundog_builder_temporary(builder, "head.rows", hidden_size);
     sundog_builder_emit(builder, SUNDOG_OP_GATHER_ROWS, x, builder->logit_rows, rows);
     SundogBufferId norm =
         sundog_component_norm(builder, rows, SUNDOG_TENSOR_OUTPUT_NORM, "head.norm");
-    SundogBufferId weight = sundog_builder_weight(builder, is_tied ? SUNDOG_TENSOR_TOKEN_EMBEDDING
-                                                                   : SUNDOG_TENSOR_OUTPUT);
-    const SundogExpression shape[] = {builder->n_rows,
-                                      sundog_builder_constant(builder, dimensions->n_vocabulary)};
-    SundogBufferId logits =
-        sundog_builder_buffer(builder, "logits", SUNDOG_BUFFER_OUTPUT, SUNDOG_DTYPE_F32, 2, shape);
-    sundog_builder_emit(builder, SUNDOG_OP_LINEAR, norm, weight, SUNDOG_BUFFER_NONE,
-                        SUNDOG_BUFFER_NONE, logits, builder->workspace);
+    /* Scaled before the product, which is linear, since there is less to scale. */
+    SundogBufferId scaled =
+        scale(builder, norm, builder->dimensions->logit_scale, "head.scaled", hidden_size);
+    emit_logits(builder, scaled, is_tied ? SUNDOG_TENSOR_TOKEN_EMBEDDING : SUNDOG_TENSOR_OUTPUT);
 }

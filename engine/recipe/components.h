@@ -2,20 +2,37 @@
 
 /*
  * The pieces that families share, each emitting its operations in float32, unfused. x and what is
- * returned are buffers [builder->n_rows, hidden_size] f32. Within this house.
+ * returned are buffers [builder->n_rows, hidden_size] f32 where nothing else is said. Scales and soft
+ * caps are the model's dimensions'. Within this house.
  */
 
 #include "engine/recipe/builder.h"
+#include "kernels/contract/gate.h"
+
+/* What is normed between the projections of queries and keys and their rotation. */
+typedef enum {
+    SUNDOG_QK_NORM_NONE,
+    SUNDOG_QK_NORM_HEADS, /* each head by itself, with one weight for all */
+} SundogQkNorm;
 
 /* The rows of the token embedding. */
 SundogBufferId sundog_component_embedding(SundogBuilder *builder);
 /* Root mean square norm (Zhang and Sennrich 2019) with the weight of that role. */
 SundogBufferId sundog_component_norm(SundogBuilder *builder, SundogBufferId x,
                                      SundogTensorRole role, const char *name);
-/* x + W_o attention(W_q, W_k, W_v of norm(x)): grouped queries, rotary, causal, paged cache. */
-SundogBufferId sundog_component_attention(SundogBuilder *builder, SundogBufferId x);
-/* x + W_down (silu(W_gate n) * W_up n), n = norm(x) (Shazeer 2020). */
-SundogBufferId sundog_component_gated_mlp(SundogBuilder *builder, SundogBufferId x);
+/* The product with the weight of a role: [n_rows, n_columns]. */
+SundogBufferId sundog_component_linear(SundogBuilder *builder, SundogBufferId x,
+                                       SundogTensorRole role, const char *name, int64_t n_columns);
+/* W_o attention(W_q x, W_k x, W_v x): grouped queries, causal, paged cache; window and rotary embedding
+ * are the layer's. */
+SundogBufferId sundog_component_attention(SundogBuilder *builder, SundogBufferId x,
+                                          SundogQkNorm norm);
+/* W_down (f(W_gate x) * W_up x) (Shazeer 2020). */
+SundogBufferId sundog_component_gated_mlp(SundogBuilder *builder, SundogBufferId x,
+                                          SundogGate function);
+/* x + y, y scaled where the model says so. */
+SundogBufferId sundog_component_residual(SundogBuilder *builder, SundogBufferId x, SundogBufferId y,
+                                         const char *name);
 /* norm, then the head over the vocabulary, of the rows whose logits are wanted: output "logits". The
  * head is the embedding where the model has none of its own. */
 void sundog_component_head(SundogBuilder *builder, SundogBufferId x);

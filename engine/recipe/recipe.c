@@ -4,14 +4,17 @@
 
 #include "engine/core/step.h"
 #include "engine/format/error.h"
-#include "engine/recipe/llama.h"
+#include "engine/recipe/builder.h"
+#include "engine/recipe/families.h"
 #include "kernels/contract/sample.h"
 
 #include <string.h>
 
 static const SundogRecipe recipes[] = {
-    {"llama", "Llama", sundog_llama_build_forward},
-    {"qwen2", "Qwen2", sundog_llama_build_forward},
+    {"gemma3", "Gemma 3", sundog_gemma3_emit},
+    {"llama", "Llama", sundog_llama_emit},
+    {"qwen2", "Qwen2", sundog_llama_emit},
+    {"qwen3", "Qwen3", sundog_qwen3_emit},
 };
 
 const SundogRecipe *
@@ -27,6 +30,18 @@ sundog_recipe_find(const char *architecture, GError **error)
                 "there is no recipe for the architecture \"%s\"; known are: %s", architecture,
                 known->str);
     return NULL;
+}
+
+bool
+sundog_recipe_build_forward(const SundogRecipe *recipe, const SundogModel *model,
+                            const SundogRecipeOptions *options, SundogRecipeForward *forward,
+                            GError **error)
+{
+    SundogBuilder builder;
+    sundog_builder_init(&builder, model, options);
+    if (builder.error == NULL)
+        recipe->emit(&builder);
+    return sundog_builder_finish(&builder, forward, error);
 }
 
 static SundogBufferId

@@ -29,16 +29,21 @@ typedef struct {
     uint32_t n_caches;    /* layers that keep keys and values */
 } SundogRecipeForward;
 
+typedef struct SundogBuilder SundogBuilder;
+
 typedef struct {
     const char *architecture; /* as the model says: "llama" */
     const char *family;       /* for people: "Llama" */
-    /* Fills `forward`, to be cleared by the caller also on failure. */
-    bool (*build_forward)(const SundogModel *model, const SundogRecipeOptions *options,
-                          SundogRecipeForward *forward, GError **error);
+    void (*emit)(SundogBuilder *builder);
 } SundogRecipe;
 
 /* NULL and an error that names the architecture and what is known. */
 const SundogRecipe *sundog_recipe_find(const char *architecture, GError **error);
+/* Fills `forward`, to be cleared by the caller also on failure. A tensor that the recipe needs and the
+ * model has not is an error, and so is one that the model has and the recipe does not use. */
+bool sundog_recipe_build_forward(const SundogRecipe *recipe, const SundogModel *model,
+                                 const SundogRecipeOptions *options, SundogRecipeForward *forward,
+                                 GError **error);
 /* The program of sampling is the same for every family. */
 SundogProgram *sundog_recipe_build_sample(uint32_t n_vocabulary, const SundogShape *bounds);
 

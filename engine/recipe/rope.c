@@ -7,27 +7,20 @@
 #include <math.h>
 #include <string.h>
 
-/* YaRN's bounds in rotations over the original context: faster dimensions are left as they are,
- * slower ones are interpolated, those between are mixed. The paper's values for Llama. */
-#define YARN_FAST 32.0
-#define YARN_SLOW 1.0
-
 /* The dimension that makes so many rotations over the original context. */
 static double
-yarn_dimension(const SundogModelDimensions *dimensions, double n_rotations)
+yarn_dimension(const SundogRope *rope, double n_rotations)
 {
-    return dimensions->rope_dims *
-           log(dimensions->rope_original_context / (n_rotations * 2 * G_PI)) /
-           (2 * log(dimensions->rope_base));
+    return rope->n_dims * log(rope->original_context / (n_rotations * 2 * G_PI)) /
+           (2 * log(rope->base));
 }
 
 /* How much of the frequency of pair i is interpolated, 0 to 1. */
 static double
-yarn_ramp(const SundogModelDimensions *dimensions, uint32_t i)
+yarn_ramp(const SundogRope *rope, uint32_t i)
 {
-    double low = MAX(floor(yarn_dimension(dimensions, YARN_FAST)), 0);
-    double high =
-        MIN(ceil(yarn_dimension(dimensions, YARN_SLOW)), (double)dimensions->rope_dims - 1);
+    double low = MAX(floor(yarn_dimension(rope, rope->yarn_fast)), 0);
+    double high = MIN(ceil(yarn_dimension(rope, rope->yarn_slow)), (double)rope->n_dims - 1);
     return CLAMP((i - low) / MAX(high - low, 0.001), 0, 1);
 }
 
@@ -75,28 +68,28 @@ dup_values(const SundogTensor *vector)
 }
 
 static double
-compute_frequency(const SundogModelDimensions *dimensions, const double *factors, uint32_t i)
+compute_frequency(const SundogRope *rope, const double *factors, uint32_t i)
 {
-    double frequency = pow(dimensions->rope_base, -2.0 * i / dimensions->rope_dims);
-    double scaled = frequency / dimensions->rope_scaling_factor;
+    double frequency = pow(rope->base, -2.0 * i / rope->n_dims);
+    double scaled = frequency / rope->factor;
     if (factors != NULL)
         return frequency / factors[i];
-    if (dimensions->rope_scaling == SUNDOG_ROPE_SCALING_LINEAR)
+    if (rope->scaling == SUNDOG_ROPE_SCALING_LINEAR)
         return scaled;
-    if (dimensions->rope_scaling == SUNDOG_ROPE_SCALING_YARN)
-        return frequency + (scaled - frequency) * yarn_ramp(dimensions, i);
+    if (rope->scaling == SUNDOG_ROPE_SCALING_YARN)
+        return frequency + (scaled - frequency) * yarn_ramp(rope, i);
     return frequency;
 }
 
 float *
-sundog_rope_dup_inverse_frequencies(const SundogModelDimensions *dimensions,
-                                    const SundogTensor *factors, GError **error)
+sundog_rope_dup_inverse_frequencies(const SundogRope *rope, const SundogTensor *factors,
+                                    GError **error)
 {
-    uint32_t n = dimensions->rope_dims / 2;
+    uint32_t n = rope->n_dims / 2;
     g_autofree float *frequencies = g_new(float, n);
     g_autofree double *divisors = dup_values(factors);
     for (uint32_t i = 0; i < n; i++) {
-        frequencies[i] = (float)compute_frequency(dimensions, divisors, i);
+        frequencies[i] = (float)compute_frequency(rope, divisors, i);
         if (isfinite(frequencies[i]) && frequencies[i] > 0)
             continue;
         g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
@@ -109,10 +102,11 @@ sundog_rope_dup_inverse_frequencies(const SundogModelDimensions *dimensions,
 }
 
 double
-sundog_rope_get_magnitude(const SundogModelDimensions *dimensions)
+sundog_rope_get_magnitude(const SundogRope *rope)
 {
-    if (dimensions->rope_scaling != SUNDOG_ROPE_SCALING_YARN ||
-        dimensions->rope_scaling_factor <= 1)
+    if (rope->magnitude != 0)
+        return rope->magnitude;
+    if (rope->scaling != SUNDOG_ROPE_SCALING_YARN || rope->factor <= 1)
         return 1;
-    return 0.1 * log(dimensions->rope_scaling_factor) + 1;
+    return 0.1 * log(rope->factor) + 1;
 }

@@ -6,9 +6,9 @@
 
 #include "engine/model/model.h"
 
-/* [rope_dims / 2]; factors is the model's tensor [1, rope_dims / 2] or NULL. Owned by the caller. A file
+/* [n_dims / 2]; factors is the model's tensor [1, n_dims / 2] or NULL. Owned by the caller. A file
  * whose settings give a frequency that is no number above 0 is refused. */
-float *sundog_rope_dup_inverse_frequencies(const SundogModelDimensions *dimensions,
-                                           const SundogTensor *factors, GError **error);
-/* What cosine and sine are multiplied by: above 1 for YaRN alone. */
-double sundog_rope_get_magnitude(const SundogModelDimensions *dimensions);
+float *sundog_rope_dup_inverse_frequencies(const SundogRope *rope, const SundogTensor *factors,
+                                           GError **error);
+/* What cosine and sine are multiplied by: what the file says, else above 1 for YaRN alone. */
+double sundog_rope_get_magnitude(const SundogRope *rope);

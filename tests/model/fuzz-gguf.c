@@ -49,8 +49,11 @@ check_model(GBytes *bytes)
     g_assert_cmpuint(dimensions->n_heads % dimensions->n_kv_heads, ==, 0);
     for (uint32_t i = 0; i < vocabulary->n_ends; i++)
         g_assert_cmpuint(vocabulary->ends[i], <, vocabulary->n_tokens);
-    for (uint32_t layer = 0; layer < dimensions->n_layers; layer++)
-        g_assert_nonnull(sundog_model_get_tensor(model, SUNDOG_TENSOR_MLP_DOWN, layer));
+    for (uint32_t layer = 0; layer < dimensions->n_layers; layer++) {
+        const SundogTensor *down = sundog_model_get_tensor(model, SUNDOG_TENSOR_MLP_DOWN, layer);
+        if (down != NULL)
+            g_assert_cmpuint(down->n_columns, ==, dimensions->mlp_size);
+    }
 }
 
 int

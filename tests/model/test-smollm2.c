@@ -35,7 +35,7 @@ test_contents(void)
     g_assert_cmpuint(dimensions->n_kv_heads, ==, 3);
     g_assert_cmpuint(dimensions->head_dim, ==, 64);
     g_assert_cmpuint(dimensions->n_parameters, ==, 134515008);
-    g_assert_cmpfloat(dimensions->rope_base, ==, 100000);
+    g_assert_cmpfloat(dimensions->rope.base, ==, 100000);
     const SundogVocabulary *vocabulary = sundog_model_get_vocabulary(model);
     g_assert_cmpuint(vocabulary->n_tokens, ==, 49152);
     g_assert_cmpuint(vocabulary->n_merges, ==, 48900);

@@ -3,18 +3,21 @@
 #include "engine/format/error.h"
 #include "engine/recipe/recipe.h"
 #include "engine/recipe/rope.h"
+#include "tests/model/model-fixture.h"
 
 #include <math.h>
 #include <string.h>
 
-static SundogModelDimensions
-rope_dimensions(SundogRopeScaling scaling, double factor)
+static SundogRope
+make_rope(SundogRopeScaling scaling, double factor)
 {
-    return (SundogModelDimensions){.rope_dims = 64,
-                                   .rope_base = 10000,
-                                   .rope_scaling = scaling,
-                                   .rope_scaling_factor = factor,
-                                   .rope_original_context = 2048};
+    return (SundogRope){.n_dims = 64,
+                        .base = 10000,
+                        .scaling = scaling,
+                        .factor = factor,
+                        .original_context = 2048,
+                        .yarn_fast = 32,
+                        .yarn_slow = 1};
 }
 
 static double
@@ -26,18 +29,18 @@ plain_frequency(int i)
 static void
 test_plain_rope(void)
 {
-    SundogModelDimensions dimensions = rope_dimensions(SUNDOG_ROPE_SCALING_NONE, 1);
-    g_autofree float *frequencies = sundog_rope_dup_inverse_frequencies(&dimensions, NULL, NULL);
+    SundogRope rope = make_rope(SUNDOG_ROPE_SCALING_NONE, 1);
+    g_autofree float *frequencies = sundog_rope_dup_inverse_frequencies(&rope, NULL, NULL);
     for (int i = 0; i < 32; i++)
         g_assert_cmpfloat(frequencies[i], ==, (float)plain_frequency(i));
-    g_assert_cmpfloat(sundog_rope_get_magnitude(&dimensions), ==, 1);
+    g_assert_cmpfloat(sundog_rope_get_magnitude(&rope), ==, 1);
 }
 
 static void
 test_linear_rope(void)
 {
-    SundogModelDimensions dimensions = rope_dimensions(SUNDOG_ROPE_SCALING_LINEAR, 4);
-    g_autofree float *frequencies = sundog_rope_dup_inverse_frequencies(&dimensions, NULL, NULL);
+    SundogRope rope = make_rope(SUNDOG_ROPE_SCALING_LINEAR, 4);
+    g_autofree float *frequencies = sundog_rope_dup_inverse_frequencies(&rope, NULL, NULL);
     for (int i = 0; i < 32; i++)
         g_assert_cmpfloat(frequencies[i], ==, (float)(plain_frequency(i) / 4));
 }
@@ -48,7 +51,7 @@ test_factors(void)
 {
     float values[32];
     uint16_t halves[32];
-    SundogModelDimensions dimensions = rope_dimensions(SUNDOG_ROPE_SCALING_LLAMA3, 1);
+    SundogRope rope = make_rope(SUNDOG_ROPE_SCALING_LLAMA3, 1);
     for (int i = 0; i < 32; i++) {
         values[i] = i < 16 ? 1 : 8;
         halves[i] = i < 16 ? 0x3c00 : 0x4800; /* 1 and 8 */
@@ -67,7 +70,7 @@ test_factors(void)
     };
     for (size_t t = 0; t < G_N_ELEMENTS(tensors); t++) {
         g_autofree float *frequencies =
-            sundog_rope_dup_inverse_frequencies(&dimensions, &tensors[t], NULL);
+            sundog_rope_dup_inverse_frequencies(&rope, &tensors[t], NULL);
         for (int i = 0; i < 32; i++)
             g_assert_cmpfloat(frequencies[i], ==, (float)(plain_frequency(i) / values[i]));
     }
@@ -77,8 +80,8 @@ test_factors(void)
 static void
 test_yarn(void)
 {
-    SundogModelDimensions dimensions = rope_dimensions(SUNDOG_ROPE_SCALING_YARN, 8);
-    g_autofree float *frequencies = sundog_rope_dup_inverse_frequencies(&dimensions, NULL, NULL);
+    SundogRope rope = make_rope(SUNDOG_ROPE_SCALING_YARN, 8);
+    g_autofree float *frequencies = sundog_rope_dup_inverse_frequencies(&rope, NULL, NULL);
     g_assert_cmpfloat(frequencies[0], ==, (float)plain_frequency(0));
     g_assert_cmpfloat_with_epsilon(frequencies[31], plain_frequency(31) / 8, 1e-9);
     for (int i = 0; i < 32; i++) {
@@ -87,7 +90,9 @@ test_yarn(void)
         g_assert_cmpfloat(share, >=, 1.0 / 8 - 1e-6);
         g_assert_true(i == 0 || share <= frequencies[i - 1] / plain_frequency(i - 1) + 1e-6);
     }
-    g_assert_cmpfloat_with_epsilon(sundog_rope_get_magnitude(&dimensions), 0.1 * log(8) + 1, 1e-12);
+    g_assert_cmpfloat_with_epsilon(sundog_rope_get_magnitude(&rope), 0.1 * log(8) + 1, 1e-12);
+    rope.magnitude = 1.25;
+    g_assert_cmpfloat(sundog_rope_get_magnitude(&rope), ==, 1.25);
 }
 
 /* Frequencies that a damaged or hostile file could ask for. */
@@ -98,17 +103,21 @@ test_hostile_rope(void)
     for (size_t i = 0; i < G_N_ELEMENTS(factors); i++) {
         float values[32];
         g_autoptr(GError) error = NULL;
-        SundogModelDimensions dimensions = rope_dimensions(SUNDOG_ROPE_SCALING_LLAMA3, 1);
-        const SundogTensor tensor = {.type = SUNDOG_GGUF_F32, .data = (const uint8_t *)values};
+        SundogRope rope = make_rope(SUNDOG_ROPE_SCALING_LLAMA3, 1);
+        const SundogTensor tensor = {.type = SUNDOG_GGUF_F32,
+                                     .n_rows = 1,
+                                     .n_columns = 32,
+                                     .n_bytes = sizeof values,
+                                     .data = (const uint8_t *)values};
         for (int v = 0; v < 32; v++)
             values[v] = v == 17 ? factors[i] : 1;
-        g_assert_null(sundog_rope_dup_inverse_frequencies(&dimensions, &tensor, &error));
+        g_assert_null(sundog_rope_dup_inverse_frequencies(&rope, &tensor, &error));
         g_assert_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID);
         g_assert_nonnull(strstr(error->message, "pair 17"));
     }
     g_autoptr(GError) error = NULL;
-    SundogModelDimensions flat = rope_dimensions(SUNDOG_ROPE_SCALING_YARN, 4);
-    flat.rope_base = 1; /* every pair turns alike, all of them fast */
+    SundogRope flat = make_rope(SUNDOG_ROPE_SCALING_YARN, 4);
+    flat.base = 1; /* every pair turns alike, all of them fast */
     g_autofree float *frequencies = sundog_rope_dup_inverse_frequencies(&flat, NULL, &error);
     g_assert_no_error(error);
     for (int i = 0; i < 32; i++)
@@ -124,7 +133,7 @@ test_unknown(void)
     g_assert_null(sundog_recipe_find("mammoth", &error));
     g_assert_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED);
     g_assert_nonnull(strstr(error->message, "\"mammoth\""));
-    g_assert_nonnull(strstr(error->message, "llama, qwen2"));
+    g_assert_nonnull(strstr(error->message, "llama, qwen2, qwen3"));
 }
 
 static SundogShape
@@ -158,7 +167,7 @@ build_forward(const char *name, SundogRecipeForward *forward)
     const SundogRecipe *recipe =
         sundog_recipe_find(sundog_model_get_dimensions(model)->architecture, &error);
     g_assert_no_error(error);
-    recipe->build_forward(model, &options, forward, &error);
+    sundog_recipe_build_forward(recipe, model, &options, forward, &error);
     g_assert_no_error(error);
 }
 
@@ -203,6 +212,50 @@ test_heads(void)
                      SUNDOG_BUFFER_NONE);
 }
 
+/* The recipe's judgement of a changed small model. */
+static void
+expect_refused(GgufBuilder *builder, int code, const char *text)
+{
+    g_autoptr(GError) error = NULL;
+    g_auto(SundogRecipeForward) forward = {0};
+    const SundogRecipeOptions options = {.cache_dtype = SUNDOG_DTYPE_F16, .bounds = small_bounds()};
+    g_autoptr(GBytes) bytes = gguf_builder_build(builder);
+    g_autoptr(SundogModel) model = sundog_model_new_from_bytes(bytes, "tiny.gguf", &error);
+    g_assert_no_error(error);
+    g_assert_false(sundog_recipe_build_forward(sundog_recipe_find("llama", NULL), model, &options,
+                                               &forward, &error));
+    g_assert_error(error, SUNDOG_FORMAT_ERROR, code);
+    if (strstr(error->message, text) == NULL)
+        g_error("\"%s\" not in \"%s\"", text, error->message);
+    gguf_builder_clear(builder);
+}
+
+static void
+test_each_tensor_missing(void)
+{
+    guint n = 1;
+    for (guint i = 0; i < n; i++) {
+        GgufBuilder builder;
+        model_fixture_build(&builder);
+        n = builder.tensors->len;
+        g_autofree char *name = g_strdup(((GgufBuilderTensor *)builder.tensors->pdata[i])->name);
+        g_autofree char *text = g_strdup_printf("the tensor %s is missing", name);
+        gguf_builder_remove_tensor(&builder, name);
+        expect_refused(&builder, SUNDOG_FORMAT_ERROR_INVALID, text);
+    }
+}
+
+/* Tensors of another family, which would be left out of the results. */
+static void
+test_tensor_without_place(void)
+{
+    GgufBuilder builder;
+    model_fixture_build(&builder);
+    gguf_builder_add_tensor(&builder, "blk.1.attn_q_norm.weight", SUNDOG_GGUF_F32, 16, 1, 64);
+    expect_refused(&builder, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                   "the tensor blk.1.attn_q_norm.weight has no place in a llama model");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -216,5 +269,7 @@ main(int argc, char **argv)
     g_test_add_func("/recipe/sample", test_sample);
     g_test_add_func("/recipe/forward", test_forward);
     g_test_add_func("/recipe/heads", test_heads);
+    g_test_add_func("/recipe/each-tensor-missing", test_each_tensor_missing);
+    g_test_add_func("/recipe/tensor-without-place", test_tensor_without_place);
     return g_test_run();
 }

@@ -1,0 +1,36 @@
+/* The table of families, by name. */
+
+#include "engine/model/families.h"
+
+#include <glib.h>
+
+static const SundogFamily families[] = {
+    {.name = "gemma3",
+     .window_period = 6,
+     .window_rope_base = 10000,
+     .scales_embedding = true,
+     .layers_of_wide_scale = 62},
+    {.name = "llama", .pairs = SUNDOG_PAIRS_NEIGHBOURS_IN_GGUF},
+    {.name = "qwen2"},
+    {.name = "qwen2moe"},
+    {.name = "qwen3"},
+};
+
+const SundogFamily *
+sundog_family_find(const char *name)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(families); i++) {
+        if (g_strcmp0(families[i].name, name) == 0)
+            return &families[i];
+    }
+    return NULL;
+}
+
+char *
+sundog_family_dup_names(void)
+{
+    g_autoptr(GString) names = g_string_new(NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(families); i++)
+        g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", families[i].name);
+    return g_string_free(g_steal_pointer(&names), FALSE);
+}

@@ -1,0 +1,37 @@
+#pragma once
+
+/*
+ * What is known of a family beside what its files say: a row of facts an architecture. Source: the
+ * families' modelling code in transformers, and the converters and loader of llama.cpp for what GGUF
+ * leaves out. Within this house.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Which dimensions of a head are rotated together. GGUF's llama files have the rows of Q and K permuted
+ * so that halves became neighbours; other files of the same models do not. */
+typedef enum {
+    SUNDOG_PAIRS_HALVES,
+    SUNDOG_PAIRS_NEIGHBOURS,
+    SUNDOG_PAIRS_NEIGHBOURS_IN_GGUF
+} SundogPairs;
+
+typedef struct {
+    const char *name; /* GGUF's of the architecture */
+    SundogPairs pairs;
+    /* Where a file gives a window without saying for which layers: the last of so many sees everything.
+     * 0: all layers have the window. */
+    uint32_t window_period;
+    double
+        window_rope_base;  /* of layers with a window where a file does not say; 0: as the others */
+    bool scales_embedding; /* by the square root of hidden_size, where a file does not say */
+    /* The one size, told by its layers, whose queries are scaled by hidden_size / n_heads instead of the
+     * size of a head, where a file does not say. */
+    uint32_t layers_of_wide_scale;
+} SundogFamily;
+
+/* NULL where there is none of that name, which may be NULL. */
+const SundogFamily *sundog_family_find(const char *name);
+/* All names, with commas between; owned by the caller. */
+char *sundog_family_dup_names(void);

@@ -1,0 +1,14 @@
+#pragma once
+
+/* What each family's file gives to the table of recipes: the whole forward pass, emitted. Within this
+ * house. */
+
+#include "engine/recipe/builder.h"
+
+/* Gemma 3: norms before and after each half, heads of queries and keys normed. */
+void sundog_gemma3_emit(SundogBuilder *builder);
+/* The Llama family: norm, grouped-query attention, norm, gated MLP, a residual around each. Also Qwen2,
+ * which adds biases to the projections and pairs the halves of a head. */
+void sundog_llama_emit(SundogBuilder *builder);
+/* Qwen3: Llama with heads of queries and keys normed. */
+void sundog_qwen3_emit(SundogBuilder *builder);
