@@ -6,11 +6,7 @@
 #include "engine/format/gguf-private.h"
 
 #include "engine/format/error.h"
-#include <sodium.h>
 #include <string.h>
-
-/* The specification allows 65,535; the longest published name has under a hundred. */
-#define MAX_NAME_BYTES 1024
 
 enum {
     VALUE_U8,
@@ -54,28 +50,6 @@ sundog_gguf_value_free(gpointer data)
     g_free(value);
 }
 
-static guint
-hash_name(gconstpointer name)
-{
-    static uint8_t key[crypto_shorthash_KEYBYTES];
-    static gsize is_keyed;
-    if (g_once_init_enter(&is_keyed)) {
-        randombytes_buf(key, sizeof key);
-        g_once_init_leave(&is_keyed, 1);
-    }
-    uint8_t hash[crypto_shorthash_BYTES];
-    guint value;
-    crypto_shorthash(hash, name, strlen(name), key);
-    memcpy(&value, hash, sizeof value);
-    return value;
-}
-
-GHashTable *
-sundog_gguf_new_table(GDestroyNotify destroy)
-{
-    return g_hash_table_new_full(hash_name, g_str_equal, g_free, destroy);
-}
-
 static const char *
 read_string(SundogReader *reader, uint64_t *n_bytes)
 {
@@ -83,7 +57,6 @@ read_string(SundogReader *reader, uint64_t *n_bytes)
     return (const char *)sundog_reader_bytes(reader, *n_bytes);
 }
 
-/* Names are shown to people and used as keys: text, not empty, without control characters. */
 char *
 sundog_gguf_dup_name(SundogReader *reader, const char *what)
 {
@@ -91,16 +64,12 @@ sundog_gguf_dup_name(SundogReader *reader, const char *what)
     const char *text = read_string(reader, &n_bytes);
     if (text == NULL)
         return NULL;
-    bool good =
-        n_bytes > 0 && n_bytes <= MAX_NAME_BYTES && g_utf8_validate_len(text, n_bytes, NULL);
-    for (uint64_t i = 0; good && i < n_bytes; i++)
-        good = !g_ascii_iscntrl(text[i]);
-    if (good)
+    if (sundog_name_is_good(text, n_bytes))
         return g_strndup(text, n_bytes);
     sundog_reader_fail(reader, SUNDOG_FORMAT_ERROR_INVALID,
                        "%s of %" G_GUINT64_FORMAT
                        " bytes, expected 1 to %d bytes of UTF-8 without control characters",
-                       what, n_bytes, MAX_NAME_BYTES);
+                       what, n_bytes, SUNDOG_NAME_MAX_BYTES);
     return NULL;
 }
 

@@ -3,6 +3,7 @@
 /* What the files of the GGUF reader share. Private to the format house. */
 
 #include "engine/format/gguf.h"
+#include "engine/format/name-table.h"
 #include "engine/format/reader.h"
 
 struct SundogGguf {
@@ -20,12 +21,7 @@ struct SundogGguf {
 #define SUNDOG_GGUF_MIN_KEY_BYTES (8 + 4 + 1)
 #define SUNDOG_GGUF_MIN_TENSOR_BYTES (8 + 4 + 8 + 4 + 8)
 
-/* A table by name, which owns its names. Its hash is keyed at random: names come from outside, and a
- * file must not be able to choose ones that collide. */
-GHashTable *sundog_gguf_new_table(GDestroyNotify value_free);
-
-/* Reads a name of 1 to 1,024 bytes of UTF-8 without control characters; `what` stands in the error
- * text. Owned by the caller; NULL on failure. */
+/* Reads a name that is good; `what` stands in the error text. Owned by the caller; NULL on failure. */
 char *sundog_gguf_dup_name(SundogReader *reader, const char *what);
 
 /* Frees what the table of values holds. */

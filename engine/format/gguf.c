@@ -14,6 +14,7 @@
 
 #include "engine/format/error.h"
 #include "engine/format/file.h"
+#include "engine/format/hash.h"
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,9 +22,6 @@
 /* Far beyond any model; they keep a hostile directory from costing more memory than its file. */
 #define MAX_KEYS 65536
 #define MAX_TENSORS 262144
-
-/* Between two looks at the cancellable: a hundredth of a second. */
-#define HASH_PIECE_BYTES (4u << 20)
 
 #define DEFAULT_ALIGNMENT 32
 #define MIN_ALIGNMENT 8
@@ -250,8 +248,8 @@ sundog_gguf_new_from_bytes(GBytes *bytes, const char *name, GError **error)
     g_return_val_if_fail(bytes != NULL && name != NULL, NULL);
     g_autoptr(SundogGguf) gguf = g_new0(SundogGguf, 1);
     gguf->bytes = g_bytes_ref(bytes);
-    gguf->values = sundog_gguf_new_table(sundog_gguf_value_free);
-    gguf->tensor_index = sundog_gguf_new_table(NULL);
+    gguf->values = sundog_name_table_new(sundog_gguf_value_free);
+    gguf->tensor_index = sundog_name_table_new(NULL);
 
     SundogReader reader;
     size_t n_bytes;
@@ -298,15 +296,7 @@ sundog_gguf_get_file_bytes(const SundogGguf *gguf)
 char *
 sundog_gguf_dup_sha256(const SundogGguf *gguf, GCancellable *cancellable, GError **error)
 {
-    g_autoptr(GChecksum) checksum = g_checksum_new(G_CHECKSUM_SHA256);
-    gsize n_bytes;
-    const guint8 *data = g_bytes_get_data(gguf->bytes, &n_bytes);
-    for (gsize begin = 0; begin < n_bytes; begin += HASH_PIECE_BYTES) {
-        if (g_cancellable_set_error_if_cancelled(cancellable, error))
-            return NULL;
-        g_checksum_update(checksum, data + begin, (gssize)MIN(n_bytes - begin, HASH_PIECE_BYTES));
-    }
-    return g_strdup(g_checksum_get_string(checksum));
+    return sundog_hash_dup_sha256(&gguf->bytes, 1, cancellable, error);
 }
 
 size_t

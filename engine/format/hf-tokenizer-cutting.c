@@ -27,15 +27,15 @@ typedef bool (*ReadPart)(Cutting *cutting, JsonObject *part, const char *type, G
 static bool
 read_parts(Cutting *cutting, JsonObject *part, const char *list, ReadPart read, GError **error)
 {
-    const char *type = sundog_hf_get_string(part, "type", NULL);
+    const char *type = sundog_json_get_string(part, "type", NULL);
     if (part == NULL)
         return true;
     if (g_strcmp0(type, "Sequence") != 0)
         return read(cutting, part, type, error);
-    JsonArray *parts = sundog_hf_get_array(part, list);
+    JsonArray *parts = sundog_json_get_array(part, list);
     for (guint i = 0; parts != NULL && i < json_array_get_length(parts); i++) {
-        JsonObject *each = sundog_hf_get_element(parts, i);
-        if (!read(cutting, each, sundog_hf_get_string(each, "type", NULL), error))
+        JsonObject *each = sundog_json_get_element(parts, i);
+        if (!read(cutting, each, sundog_json_get_string(each, "type", NULL), error))
             return false;
     }
     return true;
@@ -45,10 +45,10 @@ read_parts(Cutting *cutting, JsonObject *part, const char *list, ReadPart read, 
 static const char *
 get_pattern(JsonObject *part, bool *is_expression)
 {
-    JsonObject *pattern = sundog_hf_get_object(part, "pattern");
-    const char *expression = sundog_hf_get_string(pattern, "Regex", NULL);
+    JsonObject *pattern = sundog_json_get_object(part, "pattern");
+    const char *expression = sundog_json_get_string(pattern, "Regex", NULL);
     *is_expression = expression != NULL;
-    return *is_expression ? expression : sundog_hf_get_string(pattern, "String", NULL);
+    return *is_expression ? expression : sundog_json_get_string(pattern, "String", NULL);
 }
 
 /* Of all replacements, those that spaces need: written as U+2581, or several as one. */
@@ -57,7 +57,7 @@ read_replacement(Cutting *cutting, JsonObject *part, GError **error)
 {
     bool is_expression;
     const char *pattern = get_pattern(part, &is_expression);
-    const char *content = sundog_hf_get_string(part, "content", NULL);
+    const char *content = sundog_json_get_string(part, "content", NULL);
     bool unigram = cutting->vocabulary->kind == SUNDOG_TOKENIZER_UNIGRAM;
     if (!is_expression && g_strcmp0(pattern, " ") == 0 && g_strcmp0(content, SPACE_SIGN) == 0) {
         cutting->spaced = true;
@@ -74,7 +74,7 @@ read_replacement(Cutting *cutting, JsonObject *part, GError **error)
 static bool
 read_character_map(Cutting *cutting, JsonObject *part, GError **error)
 {
-    const char *text = sundog_hf_get_string(part, "precompiled_charsmap", NULL);
+    const char *text = sundog_json_get_string(part, "precompiled_charsmap", NULL);
     SundogVocabulary *vocabulary = cutting->vocabulary;
     if (vocabulary->kind != SUNDOG_TOKENIZER_UNIGRAM || vocabulary->character_map != NULL)
         return sundog_hf_refuse("normalizer", "Precompiled", error);
@@ -91,11 +91,11 @@ read_bert_normalizer(Cutting *cutting, JsonObject *part, GError **error)
 {
     SundogVocabulary *vocabulary = cutting->vocabulary;
     if (vocabulary->kind != SUNDOG_TOKENIZER_WORD_PIECE ||
-        !sundog_hf_get_bool(part, "clean_text", true) ||
-        !sundog_hf_get_bool(part, "handle_chinese_chars", true))
+        !sundog_json_get_bool(part, "clean_text", true) ||
+        !sundog_json_get_bool(part, "handle_chinese_chars", true))
         return sundog_hf_refuse("normalizer", "BertNormalizer of another kind", error);
-    vocabulary->lowercase = sundog_hf_get_bool(part, "lowercase", true);
-    vocabulary->strip_accents = sundog_hf_get_bool(part, "strip_accents", vocabulary->lowercase);
+    vocabulary->lowercase = sundog_json_get_bool(part, "lowercase", true);
+    vocabulary->strip_accents = sundog_json_get_bool(part, "strip_accents", vocabulary->lowercase);
     return true;
 }
 
@@ -114,7 +114,7 @@ read_normalizer(Cutting *cutting, JsonObject *part, const char *type, GError **e
     if (g_strcmp0(type, "BertNormalizer") == 0)
         return read_bert_normalizer(cutting, part, error);
     if (g_strcmp0(type, "Prepend") == 0 &&
-        g_strcmp0(sundog_hf_get_string(part, "prepend", NULL), SPACE_SIGN) == 0) {
+        g_strcmp0(sundog_json_get_string(part, "prepend", NULL), SPACE_SIGN) == 0) {
         vocabulary->add_space_prefix = true;
         return true;
     }
@@ -147,8 +147,8 @@ read_split(Cutting *cutting, JsonObject *part, GError **error)
 {
     bool is_expression;
     const char *pattern = get_pattern(part, &is_expression);
-    const char *behaviour = sundog_hf_get_string(part, "behavior", NULL);
-    bool invert = sundog_hf_get_bool(part, "invert", false);
+    const char *behaviour = sundog_json_get_string(part, "behavior", NULL);
+    bool invert = sundog_json_get_bool(part, "invert", false);
     bool isolated = g_strcmp0(behaviour, "Isolated") == 0 && !invert;
     bool inverted = g_strcmp0(behaviour, "Removed") == 0 && invert;
     /* On text whose spaces were written otherwise there is nothing to split at one. */
@@ -166,7 +166,7 @@ read_split(Cutting *cutting, JsonObject *part, GError **error)
 static bool
 read_punctuation(Cutting *cutting, JsonObject *part, GError **error)
 {
-    const char *behaviour = sundog_hf_get_string(part, "behavior", "Isolated");
+    const char *behaviour = sundog_json_get_string(part, "behavior", "Isolated");
     if (strcmp(behaviour, "Isolated") != 0 && strcmp(behaviour, "Contiguous") != 0)
         return sundog_hf_refuse("pre_tokenizer: the behavior of Punctuation", behaviour, error);
     add_expression(cutting, strcmp(behaviour, "Isolated") == 0 ? SIGN : SIGN "+");
@@ -177,9 +177,9 @@ static bool
 read_metaspace(Cutting *cutting, JsonObject *part, GError **error)
 {
     SundogVocabulary *vocabulary = cutting->vocabulary;
-    const char *sign = sundog_hf_get_string(part, "replacement", SPACE_SIGN);
-    bool add = sundog_hf_get_bool(part, "add_prefix_space", true);
-    const char *scheme = sundog_hf_get_string(part, "prepend_scheme", add ? "always" : "never");
+    const char *sign = sundog_json_get_string(part, "replacement", SPACE_SIGN);
+    bool add = sundog_json_get_bool(part, "add_prefix_space", true);
+    const char *scheme = sundog_json_get_string(part, "prepend_scheme", add ? "always" : "never");
     if (strcmp(sign, SPACE_SIGN) != 0)
         return sundog_hf_refuse("pre_tokenizer: the replacement of Metaspace", sign, error);
     if (!g_strv_contains((const char *const[]){"always", "first", "never", NULL}, scheme))
@@ -188,7 +188,7 @@ read_metaspace(Cutting *cutting, JsonObject *part, GError **error)
     vocabulary->add_space_prefix = strcmp(scheme, "never") != 0;
     vocabulary->add_space_once = strcmp(scheme, "first") == 0;
     vocabulary->add_space_unless = true;
-    if (sundog_hf_get_bool(part, "split", true) && vocabulary->kind == SUNDOG_TOKENIZER_BPE)
+    if (sundog_json_get_bool(part, "split", true) && vocabulary->kind == SUNDOG_TOKENIZER_BPE)
         add_expression(cutting, SPACED_WORDS);
     return true;
 }
@@ -197,9 +197,9 @@ static bool
 read_byte_level(Cutting *cutting, JsonObject *part)
 {
     cutting->byte_level = true;
-    if (sundog_hf_get_bool(part, "add_prefix_space", true))
+    if (sundog_json_get_bool(part, "add_prefix_space", true))
         cutting->vocabulary->add_space_prefix = cutting->vocabulary->add_space_unless = true;
-    if (sundog_hf_get_bool(part, "use_regex", true))
+    if (sundog_json_get_bool(part, "use_regex", true))
         add_expression(cutting, GPT2);
     return true;
 }
@@ -218,7 +218,7 @@ read_bpe_cutter(Cutting *cutting, JsonObject *part, const char *type, GError **e
     if (g_strcmp0(type, "Digits") != 0)
         return sundog_hf_refuse("pre_tokenizer", type, error);
     add_expression(cutting,
-                   sundog_hf_get_bool(part, "individual_digits", false) ? "\\p{N}" : "\\p{N}+");
+                   sundog_json_get_bool(part, "individual_digits", false) ? "\\p{N}" : "\\p{N}+");
     return true;
 }
 
@@ -251,8 +251,8 @@ read_cutter(Cutting *cutting, JsonObject *part, const char *type, GError **error
 static bool
 check(const Cutting *cutting, JsonObject *root, GError **error)
 {
-    JsonObject *normalizer = sundog_hf_get_object(root, "normalizer");
-    JsonObject *pre_tokenizer = sundog_hf_get_object(root, "pre_tokenizer");
+    JsonObject *normalizer = sundog_json_get_object(root, "normalizer");
+    JsonObject *pre_tokenizer = sundog_json_get_object(root, "pre_tokenizer");
     SundogTokenizerKind kind = cutting->vocabulary->kind;
     if (kind == SUNDOG_TOKENIZER_WORD_PIECE && normalizer == NULL)
         return sundog_hf_refuse("normalizer", NULL, error);
@@ -260,8 +260,8 @@ check(const Cutting *cutting, JsonObject *root, GError **error)
         return sundog_hf_refuse("pre_tokenizer", NULL, error);
     if ((kind == SUNDOG_TOKENIZER_UNIGRAM && !cutting->spaced) ||
         (kind == SUNDOG_TOKENIZER_BPE && !cutting->spaced && !cutting->byte_level))
-        return sundog_hf_refuse("pre_tokenizer", sundog_hf_get_string(pre_tokenizer, "type", NULL),
-                                error);
+        return sundog_hf_refuse("pre_tokenizer",
+                                sundog_json_get_string(pre_tokenizer, "type", NULL), error);
     if (cutting->spaced && cutting->byte_level)
         return sundog_hf_refuse("pre_tokenizer", "ByteLevel on text with U+2581", error);
     return true;
@@ -272,9 +272,9 @@ sundog_hf_read_cutting(SundogVocabulary *vocabulary, JsonObject *root, GError **
 {
     g_autoptr(GPtrArray) expressions = g_ptr_array_new();
     Cutting cutting = {.vocabulary = vocabulary, .expressions = expressions};
-    if (!read_parts(&cutting, sundog_hf_get_object(root, "normalizer"), "normalizers",
+    if (!read_parts(&cutting, sundog_json_get_object(root, "normalizer"), "normalizers",
                     read_normalizer, error) ||
-        !read_parts(&cutting, sundog_hf_get_object(root, "pre_tokenizer"), "pretokenizers",
+        !read_parts(&cutting, sundog_json_get_object(root, "pre_tokenizer"), "pretokenizers",
                     read_cutter, error) ||
         !check(&cutting, root, error))
         return false;

@@ -84,7 +84,7 @@ find_largest(JsonArray *entries, uint32_t *largest, GError **error)
 static bool
 read_table(SundogVocabulary *vocabulary, JsonObject *model, bool bytes, GError **error)
 {
-    JsonArray *entries = sundog_hf_get_array(model, "vocab");
+    JsonArray *entries = sundog_json_get_array(model, "vocab");
     guint n_entries = entries != NULL ? json_array_get_length(entries) / 2 : 0;
     uint32_t largest;
     if (n_entries == 0 || json_array_get_length(entries) % 2 != 0)
@@ -124,7 +124,7 @@ dup_merge(JsonNode *node)
 static bool
 read_merges(SundogVocabulary *vocabulary, JsonObject *model, GError **error)
 {
-    JsonArray *merges = sundog_hf_get_array(model, "merges");
+    JsonArray *merges = sundog_json_get_array(model, "merges");
     if (merges == NULL)
         return set_invalid(error, "model.merges is missing");
     guint n_merges = json_array_get_length(merges);
@@ -142,8 +142,8 @@ read_merges(SundogVocabulary *vocabulary, JsonObject *model, GError **error)
 static bool
 check_bpe(JsonObject *model, GError **error)
 {
-    const char *prefix = sundog_hf_get_string(model, "continuing_subword_prefix", "");
-    const char *suffix = sundog_hf_get_string(model, "end_of_word_suffix", "");
+    const char *prefix = sundog_json_get_string(model, "continuing_subword_prefix", "");
+    const char *suffix = sundog_json_get_string(model, "end_of_word_suffix", "");
     if (prefix[0] != '\0')
         return sundog_hf_refuse("model.continuing_subword_prefix", prefix, error);
     if (suffix[0] != '\0')
@@ -154,21 +154,21 @@ check_bpe(JsonObject *model, GError **error)
 static bool
 read_bpe(SundogVocabulary *vocabulary, JsonObject *model, GError **error)
 {
-    bool bytes = sundog_hf_get_bool(model, "byte_fallback", false);
+    bool bytes = sundog_json_get_bool(model, "byte_fallback", false);
     vocabulary->kind = SUNDOG_TOKENIZER_BPE;
     if (!check_bpe(model, error) || !read_table(vocabulary, model, bytes, error) ||
         !read_merges(vocabulary, model, error))
         return false;
-    vocabulary->ignore_merges = sundog_hf_get_bool(model, "ignore_merges", false);
+    vocabulary->ignore_merges = sundog_json_get_bool(model, "ignore_merges", false);
     vocabulary->unknown =
-        sundog_hf_find(vocabulary, sundog_hf_get_string(model, "unk_token", NULL));
+        sundog_hf_find(vocabulary, sundog_json_get_string(model, "unk_token", NULL));
     return true;
 }
 
 static bool
 read_word_piece(SundogVocabulary *vocabulary, JsonObject *model, GError **error)
 {
-    const char *prefix = sundog_hf_get_string(model, "continuing_subword_prefix", "##");
+    const char *prefix = sundog_json_get_string(model, "continuing_subword_prefix", "##");
     JsonNode *longest = json_object_get_member(model, "max_input_chars_per_word");
     uint32_t n_longest = 100;
     vocabulary->kind = SUNDOG_TOKENIZER_WORD_PIECE;
@@ -180,7 +180,7 @@ read_word_piece(SundogVocabulary *vocabulary, JsonObject *model, GError **error)
     if (!read_table(vocabulary, model, false, error))
         return false;
     g_autofree char *unknown =
-        g_strconcat(SPACE_SIGN, sundog_hf_get_string(model, "unk_token", "[UNK]"), NULL);
+        g_strconcat(SPACE_SIGN, sundog_json_get_string(model, "unk_token", "[UNK]"), NULL);
     vocabulary->unknown = sundog_hf_find(vocabulary, unknown);
     return true;
 }
@@ -207,9 +207,9 @@ read_piece(SundogVocabulary *vocabulary, uint32_t id, JsonNode *node, bool bytes
 static bool
 read_unigram(SundogVocabulary *vocabulary, JsonObject *model, GError **error)
 {
-    JsonArray *pieces = sundog_hf_get_array(model, "vocab");
+    JsonArray *pieces = sundog_json_get_array(model, "vocab");
     guint n_pieces = pieces != NULL ? json_array_get_length(pieces) : 0;
-    bool bytes = sundog_hf_get_bool(model, "byte_fallback", false);
+    bool bytes = sundog_json_get_bool(model, "byte_fallback", false);
     vocabulary->kind = SUNDOG_TOKENIZER_UNIGRAM;
     if (n_pieces == 0)
         return set_invalid(error, "model.vocab has no pieces");
@@ -218,7 +218,7 @@ read_unigram(SundogVocabulary *vocabulary, JsonObject *model, GError **error)
     for (guint i = 0; i < n_pieces; i++)
         if (!read_piece(vocabulary, i, json_array_get_element(pieces, i), bytes))
             return set_invalid(error, "model.vocab holds what is no piece with a score");
-    if (sundog_hf_has(model, "unk_id") &&
+    if (sundog_json_has(model, "unk_id") &&
         !sundog_hf_get_number(json_object_get_member(model, "unk_id"), n_pieces,
                               &vocabulary->unknown))
         return set_invalid(error, "model.unk_id is no piece's number");
@@ -231,30 +231,30 @@ static bool
 read_added_token(SundogVocabulary *vocabulary, JsonObject *added, uint64_t n_entries,
                  GError **error)
 {
-    const char *text = sundog_hf_get_string(added, "content", NULL);
+    const char *text = sundog_json_get_string(added, "content", NULL);
     uint32_t id;
     if (text == NULL ||
         !sundog_hf_get_number(json_object_get_member(added, "id"), SUNDOG_TOKEN_NONE, &id))
         return set_invalid(error, "added_tokens holds what is no token");
-    if (sundog_hf_get_bool(added, "single_word", false))
+    if (sundog_json_get_bool(added, "single_word", false))
         return sundog_hf_refuse("added_tokens: single_word", text, error);
     if (!reserve(vocabulary, id, n_entries, error))
         return false;
-    bool special = sundog_hf_get_bool(added, "special", false);
+    bool special = sundog_json_get_bool(added, "special", false);
     set_token(vocabulary, id, text, special ? SUNDOG_TOKEN_CONTROL : SUNDOG_TOKEN_USER_DEFINED);
-    vocabulary->tokens[id].strip_left = sundog_hf_get_bool(added, "lstrip", false);
-    vocabulary->tokens[id].strip_right = sundog_hf_get_bool(added, "rstrip", false);
+    vocabulary->tokens[id].strip_left = sundog_json_get_bool(added, "lstrip", false);
+    vocabulary->tokens[id].strip_right = sundog_json_get_bool(added, "rstrip", false);
     return true;
 }
 
 static bool
 read_added_tokens(SundogVocabulary *vocabulary, JsonObject *root, GError **error)
 {
-    JsonArray *tokens = sundog_hf_get_array(root, "added_tokens");
+    JsonArray *tokens = sundog_json_get_array(root, "added_tokens");
     guint n_added = tokens != NULL ? json_array_get_length(tokens) : 0;
     uint64_t n_entries = (uint64_t)vocabulary->n_tokens + n_added;
     for (guint i = 0; i < n_added; i++)
-        if (!read_added_token(vocabulary, sundog_hf_get_element(tokens, i), n_entries, error))
+        if (!read_added_token(vocabulary, sundog_json_get_element(tokens, i), n_entries, error))
             return false;
     return true;
 }
@@ -262,10 +262,10 @@ read_added_tokens(SundogVocabulary *vocabulary, JsonObject *root, GError **error
 bool
 sundog_hf_read_model(SundogVocabulary *vocabulary, JsonObject *root, GError **error)
 {
-    JsonObject *model = sundog_hf_get_object(root, "model");
+    JsonObject *model = sundog_json_get_object(root, "model");
     /* Early files of BPE do not say what they are. */
-    const char *usual = sundog_hf_get_array(model, "merges") != NULL ? "BPE" : NULL;
-    const char *type = sundog_hf_get_string(model, "type", usual);
+    const char *usual = sundog_json_get_array(model, "merges") != NULL ? "BPE" : NULL;
+    const char *type = sundog_json_get_string(model, "type", usual);
     bool read;
     if (g_strcmp0(type, "BPE") == 0)
         read = read_bpe(vocabulary, model, error);

@@ -3,23 +3,12 @@
 /* What the files of the reader of tokenizer.json share. */
 
 #include "engine/format/hf-tokenizer.h"
-
-#include <json-glib/json-glib.h>
+#include "engine/format/json-members.h"
 
 /* The file's text with the object `vocab` as a list of its names and values in turn; owned by the caller.
  * As long as the text was, so that places in error texts hold. What is no JSON stays none. */
 char *sundog_hf_dup_flat(const char *json, size_t n_bytes);
 
-/* A member's value where it is of that kind, else the usual one; object may be NULL. */
-const char *sundog_hf_get_string(JsonObject *object, const char *name, const char *usual);
-bool sundog_hf_get_bool(JsonObject *object, const char *name, bool usual);
-/* NULL where the member is missing, null or no object. */
-JsonObject *sundog_hf_get_object(JsonObject *object, const char *name);
-JsonArray *sundog_hf_get_array(JsonObject *object, const char *name);
-/* An element or NULL. */
-JsonObject *sundog_hf_get_element(JsonArray *array, guint index);
-/* Whether the member is there and not null. */
-bool sundog_hf_has(JsonObject *object, const char *name);
 /* A whole number from 0 to below limit. */
 bool sundog_hf_get_number(JsonNode *node, uint32_t limit, uint32_t *number);
 

@@ -9,52 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-const char *
-sundog_hf_get_string(JsonObject *object, const char *name, const char *usual)
-{
-    JsonNode *node = object != NULL ? json_object_get_member(object, name) : NULL;
-    bool is_string = node != NULL && JSON_NODE_HOLDS_VALUE(node) &&
-                     json_node_get_value_type(node) == G_TYPE_STRING;
-    return is_string ? json_node_get_string(node) : usual;
-}
-
-bool
-sundog_hf_get_bool(JsonObject *object, const char *name, bool usual)
-{
-    JsonNode *node = object != NULL ? json_object_get_member(object, name) : NULL;
-    bool is_bool = node != NULL && JSON_NODE_HOLDS_VALUE(node) &&
-                   json_node_get_value_type(node) == G_TYPE_BOOLEAN;
-    return is_bool ? json_node_get_boolean(node) : usual;
-}
-
-JsonObject *
-sundog_hf_get_object(JsonObject *object, const char *name)
-{
-    JsonNode *node = object != NULL ? json_object_get_member(object, name) : NULL;
-    return node != NULL && JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
-}
-
-JsonArray *
-sundog_hf_get_array(JsonObject *object, const char *name)
-{
-    JsonNode *node = object != NULL ? json_object_get_member(object, name) : NULL;
-    return node != NULL && JSON_NODE_HOLDS_ARRAY(node) ? json_node_get_array(node) : NULL;
-}
-
-JsonObject *
-sundog_hf_get_element(JsonArray *array, guint index)
-{
-    JsonNode *node = json_array_get_element(array, index);
-    return JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
-}
-
-bool
-sundog_hf_has(JsonObject *object, const char *name)
-{
-    JsonNode *node = object != NULL ? json_object_get_member(object, name) : NULL;
-    return node != NULL && !JSON_NODE_HOLDS_NULL(node);
-}
-
 bool
 sundog_hf_get_number(JsonNode *node, uint32_t limit, uint32_t *number)
 {
@@ -125,9 +79,9 @@ sundog_hf_tokenizer_read(const char *json, size_t n_bytes, GError **error)
 static uint32_t
 find_named(const SundogVocabulary *vocabulary, JsonObject *config, const char *name)
 {
-    const char *text = sundog_hf_get_string(config, name, NULL);
+    const char *text = sundog_json_get_string(config, name, NULL);
     if (text == NULL)
-        text = sundog_hf_get_string(sundog_hf_get_object(config, name), "content", NULL);
+        text = sundog_json_get_string(sundog_json_get_object(config, name), "content", NULL);
     return sundog_hf_find(vocabulary, text);
 }
 
@@ -150,9 +104,9 @@ sundog_hf_tokenizer_read_config(SundogVocabulary *vocabulary, const char *json, 
     set_named(vocabulary, config, "bos_token", &vocabulary->bos);
     set_named(vocabulary, config, "eos_token", &vocabulary->eos);
     set_named(vocabulary, config, "pad_token", &vocabulary->padding);
-    vocabulary->add_bos = sundog_hf_get_bool(config, "add_bos_token", vocabulary->add_bos) &&
+    vocabulary->add_bos = sundog_json_get_bool(config, "add_bos_token", vocabulary->add_bos) &&
                           vocabulary->bos != SUNDOG_TOKEN_NONE;
-    vocabulary->add_eos = sundog_hf_get_bool(config, "add_eos_token", vocabulary->add_eos) &&
+    vocabulary->add_eos = sundog_json_get_bool(config, "add_eos_token", vocabulary->add_eos) &&
                           vocabulary->eos != SUNDOG_TOKEN_NONE;
     sundog_vocabulary_add_end(vocabulary, vocabulary->eos);
     return true;
@@ -181,7 +135,7 @@ sundog_hf_tokenizer_read_ends(SundogVocabulary *vocabulary, const char *json, si
     JsonObject *config = parse(json, n_bytes, "generation_config.json", &node, error);
     if (config == NULL)
         return false;
-    JsonArray *several = sundog_hf_get_array(config, "eos_token_id");
+    JsonArray *several = sundog_json_get_array(config, "eos_token_id");
     if (several == NULL && !json_object_has_member(config, "eos_token_id"))
         return true;
     if (several == NULL)

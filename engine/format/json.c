@@ -21,6 +21,7 @@ typedef struct {
     const char *at;
     const char *end;
     unsigned depth;
+    unsigned max_members; /* of one object */
     Level levels[SUNDOG_JSON_MAX_DEPTH];
     GError *error;
 } Scan;
@@ -206,8 +207,8 @@ static bool
 scan_key(Scan *scan)
 {
     skip_space(scan);
-    if (++scan->levels[scan->depth - 1].n_members > SUNDOG_JSON_MAX_MEMBERS)
-        return fail(scan, "an object with more than %d members", SUNDOG_JSON_MAX_MEMBERS);
+    if (++scan->levels[scan->depth - 1].n_members > scan->max_members)
+        return fail(scan, "an object with more than %u members", scan->max_members);
     if (!scan_string(scan))
         return false;
     skip_space(scan);
@@ -259,6 +260,14 @@ scan_value(Scan *scan)
         if (!scanned || (empty && !scan_close(scan)))
             return false;
     } while (scan->depth > 0);
+    return true;
+}
+
+static bool
+scan_whole(Scan *scan)
+{
+    if (!scan_value(scan))
+        return false;
     skip_space(scan);
     return scan->at == scan->end || fail_expected(scan, "the end of the text");
 }
@@ -269,7 +278,7 @@ scan_text(Scan *scan)
     size_t n_bytes = (size_t)(scan->end - scan->text);
     if (g_utf8_validate_len(scan->text, n_bytes, &scan->at)) {
         scan->at = scan->text;
-        return scan_value(scan);
+        return scan_whole(scan);
     }
     return *scan->at == '\0'
                ? fail(scan, "a NUL byte, which JSON does not have")
@@ -281,7 +290,7 @@ sundog_json_parse(const char *text, size_t n_bytes, GError **error)
 {
     g_return_val_if_fail(text != NULL || n_bytes == 0, NULL);
     text = text != NULL ? text : "";
-    Scan scan = {.text = text, .end = text + n_bytes};
+    Scan scan = {.text = text, .end = text + n_bytes, .max_members = SUNDOG_JSON_MAX_MEMBERS};
     if (!scan_text(&scan)) {
         g_propagate_error(error, scan.error);
         return NULL;
@@ -294,4 +303,57 @@ sundog_json_parse(const char *text, size_t n_bytes, GError **error)
         return NULL;
     }
     return json_parser_steal_root(parser);
+}
+
+/* The text between a key's quotes, which the scan has found good; owned by the caller. */
+static char *
+dup_key(const char *quoted, size_t n_bytes)
+{
+    if (memchr(quoted, '\\', n_bytes) == NULL)
+        return g_strndup(quoted + 1, n_bytes - 2);
+    g_autoptr(JsonNode) node = sundog_json_parse(quoted, n_bytes, NULL);
+    return g_strdup(json_node_get_string(node));
+}
+
+/* One member at the walk, which stands on its key. */
+static bool
+take_member(Scan *walk, SundogJsonMember take_it, void *data, GError **error)
+{
+    const char *quoted = walk->at;
+    scan_string(walk);
+    g_autofree char *name = dup_key(quoted, (size_t)(walk->at - quoted));
+    skip_space(walk);
+    take(walk, ':');
+    skip_space(walk);
+    const char *value = walk->at;
+    scan_value(walk);
+    const char *end = walk->at;
+    skip_space(walk);
+    return take_it(name, value, (size_t)(end - value), data, error);
+}
+
+bool
+sundog_json_for_each_member(const char *text, size_t n_bytes, SundogJsonMember take_it, void *data,
+                            GError **error)
+{
+    Scan scan = {.text = text, .end = text + n_bytes, .max_members = G_MAXUINT};
+    if (!scan_text(&scan)) {
+        g_propagate_error(error, scan.error);
+        return false;
+    }
+    Scan walk = {.text = text, .at = text, .end = text + n_bytes, .max_members = G_MAXUINT};
+    skip_space(&walk);
+    if (!take(&walk, '{')) {
+        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+                    "JSON: an object expected, '%c' found", *walk.at);
+        return false;
+    }
+    skip_space(&walk);
+    while (!take(&walk, '}')) {
+        if (!take_member(&walk, take_it, data, error))
+            return false;
+        take(&walk, ',');
+        skip_space(&walk);
+    }
+    return true;
 }

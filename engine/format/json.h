@@ -17,6 +17,15 @@
  * the caller (json_node_unref). */
 JsonNode *sundog_json_parse(const char *text, size_t n_bytes, GError **error);
 
+/* One member of an object: its value's text, which is good JSON. False, with the error set, ends the
+ * walk. */
+typedef bool (*SundogJsonMember)(const char *name, const char *value, size_t n_bytes, void *data,
+                                 GError **error);
+/* Judges the text as above, which must hold an object, and hands over its members in order, however
+ * many: no tree of them is built. Names may repeat. */
+bool sundog_json_for_each_member(const char *text, size_t n_bytes, SundogJsonMember take_it,
+                                 void *data, GError **error);
+
 /* Prints a node in one line, or indented where pretty; owned by the caller. Members keep their order;
  * numbers read back as they are, and what JSON cannot say (NaN, infinities) becomes null. Use this
  * rather than json_to_string(), which writes 1e+20 as no parser takes it. */

@@ -1,0 +1,61 @@
+/* Members of objects. */
+
+#include "engine/format/json-members.h"
+
+const char *
+sundog_json_get_string(JsonObject *object, const char *name, const char *usual)
+{
+    JsonNode *node = object != NULL ? json_object_get_member(object, name) : NULL;
+    bool is_string = node != NULL && JSON_NODE_HOLDS_VALUE(node) &&
+                     json_node_get_value_type(node) == G_TYPE_STRING;
+    return is_string ? json_node_get_string(node) : usual;
+}
+
+bool
+sundog_json_get_bool(JsonObject *object, const char *name, bool usual)
+{
+    JsonNode *node = object != NULL ? json_object_get_member(object, name) : NULL;
+    bool is_bool = node != NULL && JSON_NODE_HOLDS_VALUE(node) &&
+                   json_node_get_value_type(node) == G_TYPE_BOOLEAN;
+    return is_bool ? json_node_get_boolean(node) : usual;
+}
+
+JsonObject *
+sundog_json_get_object(JsonObject *object, const char *name)
+{
+    JsonNode *node = object != NULL ? json_object_get_member(object, name) : NULL;
+    return node != NULL && JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
+}
+
+JsonArray *
+sundog_json_get_array(JsonObject *object, const char *name)
+{
+    JsonNode *node = object != NULL ? json_object_get_member(object, name) : NULL;
+    return node != NULL && JSON_NODE_HOLDS_ARRAY(node) ? json_node_get_array(node) : NULL;
+}
+
+JsonObject *
+sundog_json_get_element(JsonArray *array, guint index)
+{
+    JsonNode *node = json_array_get_element(array, index);
+    return JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
+}
+
+bool
+sundog_json_has(JsonObject *object, const char *name)
+{
+    JsonNode *node = object != NULL ? json_object_get_member(object, name) : NULL;
+    return node != NULL && !JSON_NODE_HOLDS_NULL(node);
+}
+
+bool
+sundog_json_get_double(JsonObject *object, const char *name, double *number)
+{
+    JsonNode *node = object != NULL ? json_object_get_member(object, name) : NULL;
+    GType type = node != NULL && JSON_NODE_HOLDS_VALUE(node) ? json_node_get_value_type(node)
+                                                             : G_TYPE_INVALID;
+    if (type != G_TYPE_INT64 && type != G_TYPE_DOUBLE)
+        return false;
+    *number = json_node_get_double(node);
+    return true;
+}

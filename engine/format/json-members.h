@@ -1,0 +1,20 @@
+#pragma once
+
+/* Members of objects by name and kind, of JSON whose makers promise nothing: a member that is missing or
+ * of another kind reads as if it were not there. Every object may be NULL. */
+
+#include <json-glib/json-glib.h>
+#include <stdbool.h>
+
+/* The value, else the usual one. */
+const char *sundog_json_get_string(JsonObject *object, const char *name, const char *usual);
+bool sundog_json_get_bool(JsonObject *object, const char *name, bool usual);
+/* Whole or not; false, and *number as it was, where it is none. */
+bool sundog_json_get_double(JsonObject *object, const char *name, double *number);
+/* NULL where there is none. */
+JsonObject *sundog_json_get_object(JsonObject *object, const char *name);
+JsonArray *sundog_json_get_array(JsonObject *object, const char *name);
+/* An element that is an object, or NULL. */
+JsonObject *sundog_json_get_element(JsonArray *array, guint index);
+/* Whether the member is there and not null. */
+bool sundog_json_has(JsonObject *object, const char *name);
