@@ -189,8 +189,10 @@ const SundogCommand sundog_command_prepare = {
     .help =
         "Makes a core of a model: its programs, memory plan, weights laid out for this kind of\n"
         "machine, tokenizer and chat template, signed by this installation's key. MODEL is a name\n"
-        "in the library (`sundog list`) or the path of a GGUF file. What it will cost is told\n"
-        "first; Ctrl+C stops it and leaves nothing behind.\n\n"
+        "in the library (`sundog list`), or the path of a GGUF file or of a folder with "
+        "config.json\n"
+        "and safetensors. What it will cost is told first; Ctrl+C stops it and leaves nothing\n"
+        "behind.\n\n"
         "  sundog prepare smollm2-135m-instruct\n"
         "  sundog prepare ~/model.gguf --activations f32 -o exact",
     .options = options,

@@ -235,7 +235,7 @@ sundog_library_find_model(SundogLibrary *library, const char *name, GError **err
     g_autoptr(GPtrArray) entries = sundog_library_list_models(library);
     SundogLibraryEntry *entry = steal_named(entries, name);
     if (!entry && is_path(name))
-        return sundog_model_folder_read_file(name, error);
+        return sundog_model_folder_read_path(name, error);
     if (!entry)
         set_not_found("model", name, entries, error);
     return entry;
@@ -286,6 +286,12 @@ find_core_folder(SundogLibrary *library, const char *path, GError **error)
                         ? "%s is a file: a core is used as a folder"
                         : "There is no core at %s",
                     path);
+        return NULL;
+    }
+    g_autofree char *manifest = g_build_filename(path, "core.json", NULL);
+    if (!g_file_test(manifest, G_FILE_TEST_EXISTS)) {
+        g_set_error(error, SUNDOG_LIBRARY_ERROR, SUNDOG_LIBRARY_ERROR_NOT_FOUND,
+                    "The folder %s holds no core.json, so it is no core", path);
         return NULL;
     }
     g_autofree char *base = g_path_get_basename(path);

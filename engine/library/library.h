@@ -27,7 +27,7 @@ GQuark sundog_library_error_quark(void);
 
 typedef struct {
     char *name; /* "smollm2-135m-instruct" */
-    char *path; /* the model's main file, or the core's folder */
+    char *path; /* the model's main file or its folder, or the core's folder */
     uint64_t n_bytes;
     bool damaged;
     char *problem;    /* what is wrong, where damaged */

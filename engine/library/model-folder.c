@@ -125,6 +125,13 @@ entry_new(const char *name, const char *path)
     return entry;
 }
 
+static char *
+dup_main_path(const char *folder, const char *file)
+{
+    return strcmp(file, SUNDOG_MODEL_IS_FOLDER) == 0 ? g_strdup(folder)
+                                                     : g_build_filename(folder, file, NULL);
+}
+
 static const char *
 find_with_suffix(GPtrArray *names, const char *suffix)
 {
@@ -132,6 +139,14 @@ find_with_suffix(GPtrArray *names, const char *suffix)
         if (g_str_has_suffix(names->pdata[i], suffix))
             return names->pdata[i];
     return NULL;
+}
+
+/* A model that is a folder of safetensors: config.json says what it is. */
+static bool
+holds_safetensors(const char *folder)
+{
+    g_autofree char *path = g_build_filename(folder, "config.json", NULL);
+    return g_file_test(path, G_FILE_TEST_IS_REGULAR);
 }
 
 /* A folder without model.json: an unfinished download, or files put there by hand. NULL: neither. */
@@ -143,15 +158,25 @@ read_plain_folder(const char *name, const char *folder)
         return NULL;
     const char *partial = find_with_suffix(files, SUNDOG_PARTIAL_SUFFIX);
     const char *file = find_with_suffix(files, ".gguf");
+    if (!file && holds_safetensors(folder))
+        file = SUNDOG_MODEL_IS_FOLDER;
     if (!partial && !file)
         return NULL;
-    g_autofree char *path = g_build_filename(folder, file ? file : partial, NULL);
+    g_autofree char *path = dup_main_path(folder, file ? file : partial);
     SundogLibraryEntry *entry = entry_new(name, path);
     if (partial)
         set_problem(entry, "The download is not complete: pull it again to go on");
     else
         entry->info = make_info(name, file);
     return entry;
+}
+
+/* Whether "file" of model.json names a file of the folder, or the folder itself. */
+static bool
+is_main_name(const char *file)
+{
+    return file &&
+           (strcmp(file, SUNDOG_MODEL_IS_FOLDER) == 0 || (!strchr(file, '/') && file[0] != '.'));
 }
 
 static SundogLibraryEntry *
@@ -165,8 +190,8 @@ read_folder(const char *name, const char *folder)
         g_autoptr(GError) error = NULL;
         g_autoptr(JsonObject) info = read_info(folder, &error);
         const char *file = info ? get_text(info, "file") : NULL;
-        bool is_name = file && !strchr(file, '/') && file[0] != '.';
-        g_autofree char *path = is_name ? g_build_filename(folder, file, NULL) : g_strdup(folder);
+        bool is_name = is_main_name(file);
+        g_autofree char *path = dup_main_path(folder, is_name ? file : SUNDOG_MODEL_IS_FOLDER);
         entry = entry_new(name, path);
         if (!info)
             set_problem(entry, "%s", error->message);
@@ -194,12 +219,18 @@ dup_name_of_file(const char *file)
 }
 
 SundogLibraryEntry *
-sundog_model_folder_read_file(const char *path, GError **error)
+sundog_model_folder_read_path(const char *path, GError **error)
 {
     uint64_t n_bytes = 0;
-    if (!get_file_bytes(path, &n_bytes)) {
+    bool is_folder = holds_safetensors(path);
+    if (is_folder) {
+        n_bytes = sundog_folder_get_bytes(path);
+    } else if (!get_file_bytes(path, &n_bytes)) {
+        bool is_there = g_file_test(path, G_FILE_TEST_IS_DIR);
         g_set_error(error, SUNDOG_LIBRARY_ERROR, SUNDOG_LIBRARY_ERROR_NOT_FOUND,
-                    "There is no model file at %s", path);
+                    is_there ? "The folder %s holds no config.json, so it is no model"
+                             : "There is no model file at %s",
+                    path);
         return NULL;
     }
     g_autofree char *name = dup_name_of_file(path);
@@ -207,7 +238,7 @@ sundog_model_folder_read_file(const char *path, GError **error)
     g_autofree char *absolute = g_canonicalize_filename(path, NULL);
     SundogLibraryEntry *entry = entry_new(name, absolute);
     entry->n_bytes = n_bytes;
-    entry->info = make_info(name, base);
+    entry->info = make_info(name, is_folder ? SUNDOG_MODEL_IS_FOLDER : base);
     return entry;
 }
 
@@ -235,7 +266,7 @@ add_files(GPtrArray *entries, const char *models, GPtrArray *names)
         g_autofree char *path = g_build_filename(models, name, NULL);
         if (!g_str_has_suffix(name, ".gguf") || g_file_test(path, G_FILE_TEST_IS_DIR))
             continue;
-        SundogLibraryEntry *entry = sundog_model_folder_read_file(path, NULL);
+        SundogLibraryEntry *entry = sundog_model_folder_read_path(path, NULL);
         if (!entry)
             continue;
         /* A folder of the same name came first: the file keeps its whole name. */

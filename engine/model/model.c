@@ -1,11 +1,12 @@
-/* A model opened from a GGUF file: joins dimensions, tensors and vocabulary, which their own files
- * read and check. */
+/* A model opened from a GGUF file or a folder: joins dimensions, tensors and vocabulary, which their own
+ * files read and check. */
 
 #include "engine/model/model.h"
 
 #include "engine/format/error.h"
 #include "engine/model/dimensions.h"
 #include "engine/model/gguf-vocabulary.h"
+#include "engine/model/hf-folder.h"
 #include "engine/model/source.h"
 #include "engine/model/tensors.h"
 #include <string.h>
@@ -13,24 +14,25 @@
 struct SundogModel {
     char *path;
     char *fallback_name;
-    SundogGguf *gguf;
-    SundogSource *source;
+    SundogGguf *gguf; /* one of the two */
+    SundogHfFolder *folder;
+    SundogSource *source; /* NULL where only the vocabulary was opened from a folder */
     bool has_tensors;
     SundogModelDimensions dimensions;
     SundogTensors tensors;
     SundogVocabulary *vocabulary;
-    const char *chat_template; /* borrowed from the file, or NULL */
+    char *chat_template; /* or NULL */
     GMutex sha256_mutex;
     char *sha256; /* NULL until first asked for */
 };
 
-/* The file's name without its ending, for a model that does not name itself. */
+/* The file's name without its ending, or the folder's, for a model that does not name itself. */
 static char *
-dup_fallback_name(const char *path)
+dup_fallback_name(const char *path, bool is_folder)
 {
     g_autofree char *base = g_path_get_basename(path);
     char *suffix = strrchr(base, '.');
-    if (suffix != NULL && suffix != base)
+    if (!is_folder && suffix != NULL && suffix != base)
         *suffix = '\0';
     return g_utf8_make_valid(base, -1);
 }
@@ -39,9 +41,13 @@ static bool
 read_chat_template(SundogModel *model, GError **error)
 {
     size_t n_bytes;
-    model->chat_template = sundog_gguf_get_string(model->gguf, "tokenizer.chat_template", &n_bytes);
-    if (model->chat_template == NULL || g_utf8_validate_len(model->chat_template, n_bytes, NULL))
+    if (model->folder != NULL)
+        return sundog_hf_folder_dup_template(model->folder, &model->chat_template, error);
+    const char *text = sundog_gguf_get_string(model->gguf, "tokenizer.chat_template", &n_bytes);
+    if (text == NULL || g_utf8_validate_len(text, n_bytes, NULL)) {
+        model->chat_template = g_strdup(text);
         return true;
+    }
     g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
                 "tokenizer.chat_template is not UTF-8 without NUL");
     return false;
@@ -50,7 +56,9 @@ read_chat_template(SundogModel *model, GError **error)
 static bool
 read_vocabulary(SundogModel *model, GError **error)
 {
-    model->vocabulary = sundog_gguf_dup_vocabulary(model->gguf, error);
+    model->vocabulary = model->folder != NULL
+                            ? sundog_hf_folder_dup_vocabulary(model->folder, error)
+                            : sundog_gguf_dup_vocabulary(model->gguf, error);
     return model->vocabulary != NULL && read_chat_template(model, error);
 }
 
@@ -72,7 +80,10 @@ check_vocabulary_size(const SundogModel *model, GError **error)
 static bool
 read_whole(SundogModel *model, GError **error)
 {
-    if (!sundog_dimensions_read(&model->dimensions, model->source, model->fallback_name, error) ||
+    model->source = model->folder != NULL ? sundog_hf_folder_new_source(model->folder, error)
+                                          : sundog_source_new_for_gguf(model->gguf);
+    if (model->source == NULL ||
+        !sundog_dimensions_read(&model->dimensions, model->source, model->fallback_name, error) ||
         !read_vocabulary(model, error))
         return false;
     model->dimensions.n_vocabulary = model->vocabulary->n_tokens;
@@ -83,41 +94,58 @@ read_whole(SundogModel *model, GError **error)
     return model->has_tensors;
 }
 
-/* Takes the file, also on failure. */
+/* Takes the file or the folder, also on failure. */
 static SundogModel *
-new_model(SundogGguf *gguf, const char *path, bool (*read)(SundogModel *, GError **),
-          GError **error)
+new_model(SundogGguf *gguf, SundogHfFolder *folder, const char *path,
+          bool (*read)(SundogModel *, GError **), GError **error)
 {
-    if (gguf == NULL)
+    if (gguf == NULL && folder == NULL)
         return NULL;
     g_autoptr(SundogModel) model = g_new0(SundogModel, 1);
     g_mutex_init(&model->sha256_mutex);
     model->gguf = gguf;
-    model->source = sundog_source_new_for_gguf(gguf);
+    model->folder = folder;
     model->path = g_strdup(path);
-    model->fallback_name = dup_fallback_name(path);
+    model->fallback_name = dup_fallback_name(path, folder != NULL);
     if (read(model, error))
         return g_steal_pointer(&model);
     g_prefix_error(error, "%s: ", path);
     return NULL;
 }
 
+static SundogModel *
+open_folder(const char *path, bool (*read)(SundogModel *, GError **), GError **error)
+{
+    SundogHfFolder *folder = sundog_hf_folder_open(path, read == read_whole, error);
+    if (folder == NULL)
+        g_prefix_error(error, "%s: ", path);
+    return new_model(NULL, folder, path, read, error);
+}
+
+static SundogModel *
+open_path(const char *path, bool (*read)(SundogModel *, GError **), GError **error)
+{
+    return g_file_test(path, G_FILE_TEST_IS_DIR)
+               ? open_folder(path, read, error)
+               : new_model(sundog_gguf_open(path, error), NULL, path, read, error);
+}
+
 SundogModel *
 sundog_model_open(const char *path, GError **error)
 {
-    return new_model(sundog_gguf_open(path, error), path, read_whole, error);
+    return open_path(path, read_whole, error);
 }
 
 SundogModel *
 sundog_model_open_vocabulary(const char *path, GError **error)
 {
-    return new_model(sundog_gguf_open(path, error), path, read_vocabulary, error);
+    return open_path(path, read_vocabulary, error);
 }
 
 SundogModel *
 sundog_model_new_from_bytes(GBytes *bytes, const char *name, GError **error)
 {
-    return new_model(sundog_gguf_new_from_bytes(bytes, name, error), name, read_whole, error);
+    return new_model(sundog_gguf_new_from_bytes(bytes, name, error), NULL, name, read_whole, error);
 }
 
 void
@@ -130,6 +158,8 @@ sundog_model_free(SundogModel *model)
     sundog_vocabulary_free(model->vocabulary);
     sundog_source_free(model->source);
     sundog_gguf_free(model->gguf);
+    sundog_hf_folder_free(model->folder);
+    g_free(model->chat_template);
     g_mutex_clear(&model->sha256_mutex);
     g_free(model->sha256);
     g_free(model->fallback_name);
@@ -166,9 +196,18 @@ sundog_model_get_sha256(SundogModel *model, GCancellable *cancellable, GError **
 {
     g_mutex_lock(&model->sha256_mutex);
     if (model->sha256 == NULL)
-        model->sha256 = sundog_gguf_dup_sha256(model->gguf, cancellable, error);
+        model->sha256 = model->folder != NULL
+                            ? sundog_hf_folder_dup_sha256(model->folder, cancellable, error)
+                            : sundog_gguf_dup_sha256(model->gguf, cancellable, error);
     g_mutex_unlock(&model->sha256_mutex);
     return model->sha256;
+}
+
+uint64_t
+sundog_model_get_file_bytes(const SundogModel *model)
+{
+    return model->folder != NULL ? sundog_hf_folder_get_bytes(model->folder)
+                                 : sundog_gguf_get_file_bytes(model->gguf);
 }
 
 const SundogTensor *

@@ -2,8 +2,9 @@
 
 /*
  * What a model is, whatever file it came from: dimensions, tensors by role, vocabulary, chat template.
- * Opened from a GGUF file here; other files come with later issues. Every number has been range-checked
- * against the others and against the tensors' shapes before this returns.
+ * Opened from a GGUF file, or from a folder as transformers saves models (config.json, tokenizer.json,
+ * safetensors). Every number has been range-checked against the others and against the tensors' shapes
+ * before this returns.
  *
  * Immutable after open; safe to share between threads.
  */
@@ -139,10 +140,13 @@ const SundogModelDimensions *sundog_model_get_dimensions(const SundogModel *mode
 const SundogVocabulary *sundog_model_get_vocabulary(const SundogModel *model);
 /* Jinja source, or NULL where the model has none. */
 const char *sundog_model_get_chat_template(const SundogModel *model);
-/* SHA-256 of the file in hex, computed at first call (reads it all); owned by the model. Fails only
- * where it is cancelled. */
+/* SHA-256 of the file in hex, of a folder that of all its files one after the other (hf-folder.h says in
+ * which order); computed at first call, which reads it all; owned by the model. Fails only where it is
+ * cancelled. */
 const char *sundog_model_get_sha256(SundogModel *model, GCancellable *cancellable, GError **error);
 const char *sundog_model_get_path(const SundogModel *model);
+/* Of the file, or of all files of the folder that were opened. */
+uint64_t sundog_model_get_file_bytes(const SundogModel *model);
 /* What GGUF calls the tensor of a role; owned by the caller. */
 char *sundog_model_dup_tensor_name(SundogTensorRole role, uint32_t layer);
 /* NULL where the model has no such tensor; layer is ignored for roles without one. Which tensors a model

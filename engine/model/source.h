@@ -11,6 +11,7 @@
 
 #include "engine/format/gguf.h"
 #include "engine/model/tensor.h"
+#include <json-glib/json-glib.h>
 
 typedef struct SundogSource SundogSource;
 
@@ -27,7 +28,23 @@ typedef struct {
 
 /* Borrows the file, which must outlive the source. */
 SundogSource *sundog_source_new_for_gguf(const SundogGguf *gguf);
+/* An empty one, to be filled before it is asked: the architecture's name is borrowed for good. */
+SundogSource *sundog_source_new(const char *architecture);
 void sundog_source_free(SundogSource *source);
+
+/* Fills a new one: a setting whose value is copied, in place of one that was there; a tensor, false where
+ * one of that name is there; and what the source shall free with itself, such as readers and names. */
+void sundog_source_set(SundogSource *source, const char *name, const char *own_name,
+                       JsonNode *value);
+void sundog_source_set_uint(SundogSource *source, const char *name, const char *own_name,
+                            uint64_t value);
+void sundog_source_set_float(SundogSource *source, const char *name, const char *own_name,
+                             double value);
+void sundog_source_set_text(SundogSource *source, const char *name, const char *own_name,
+                            const char *value);
+void sundog_source_unset(SundogSource *source, const char *name);
+bool sundog_source_add_tensor(SundogSource *source, const SundogSourceTensor *tensor);
+void *sundog_source_own(SundogSource *source, void *memory, GDestroyNotify free_memory);
 
 /* True for a GGUF file, whose converters permute the rows of some projections. */
 bool sundog_source_is_gguf(const SundogSource *source);

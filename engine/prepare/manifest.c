@@ -5,7 +5,6 @@
 #include "engine/core/step.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 /* What a chat begins with where neither the person nor the request says otherwise. GGUF files carry no
  * sampling profile, so it is one for all: warm enough to vary, cut well before the tail. */
@@ -20,7 +19,6 @@ describe_model(const SundogPlan *plan, SundogModel *model, const SundogPrepareOp
 {
     const SundogModelDimensions *dimensions = sundog_model_get_dimensions(model);
     const char *sha256 = sundog_model_get_sha256(model, options->cancellable, error);
-    struct stat status;
     if (sha256 == NULL)
         return NULL;
     g_autofree char *file = g_path_get_basename(sundog_model_get_path(model));
@@ -37,9 +35,7 @@ describe_model(const SundogPlan *plan, SundogModel *model, const SundogPrepareOp
     json_object_set_int_member(object, "n_vocabulary", dimensions->n_vocabulary);
     json_object_set_string_member(object, "file", text);
     json_object_set_string_member(object, "sha256", sha256);
-    json_object_set_int_member(
-        object, "bytes",
-        stat(sundog_model_get_path(model), &status) == 0 ? (int64_t)status.st_size : 0);
+    json_object_set_int_member(object, "bytes", (int64_t)sundog_model_get_file_bytes(model));
     return object;
 }
 

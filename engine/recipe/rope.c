@@ -3,9 +3,9 @@
 #include "engine/recipe/rope.h"
 
 #include "engine/format/error.h"
+#include "engine/model/floats.h"
 
 #include <math.h>
-#include <string.h>
 
 /* The dimension that makes so many rotations over the original context. */
 static double
@@ -24,36 +24,8 @@ yarn_ramp(const SundogRope *rope, uint32_t i)
     return CLAMP((i - low) / MAX(high - low, 0.001), 0, 1);
 }
 
-static double
-half_to_double(uint16_t half)
-{
-    int exponent = half >> 10 & 31;
-    double fraction = half & 1023;
-    double magnitude = exponent == 0    ? ldexp(fraction, -24)
-                       : exponent == 31 ? (fraction == 0 ? HUGE_VAL : nan(""))
-                                        : ldexp(fraction + 1024, exponent - 25);
-    return half >> 15 != 0 ? -magnitude : magnitude;
-}
-
-/* One value of a vector, which holds plain floats: the model house has checked that. */
-static double
-read_float(uint32_t type, const uint8_t *values, uint32_t index)
-{
-    uint16_t half;
-    float value;
-    if (type == SUNDOG_GGUF_F32) {
-        memcpy(&value, values + index * sizeof(value), sizeof(value));
-        return value;
-    }
-    memcpy(&half, values + index * sizeof(half), sizeof(half));
-    if (type == SUNDOG_GGUF_F16)
-        return half_to_double(half);
-    uint32_t bits = (uint32_t)half << 16;
-    memcpy(&value, &bits, sizeof(value));
-    return value;
-}
-
-/* The vector's values, or NULL where there is none; owned by the caller. */
+/* The vector's values, or NULL where there is none; owned by the caller. The model house has checked that
+ * they are plain floats. */
 static double *
 dup_values(const SundogTensor *vector)
 {
@@ -63,7 +35,7 @@ dup_values(const SundogTensor *vector)
     g_autofree uint8_t *scratch = g_malloc(vector->n_bytes);
     const uint8_t *row = sundog_tensor_get_rows(vector, 0, 1, scratch);
     for (uint32_t i = 0; i < vector->n_columns; i++)
-        values[i] = read_float(vector->type, row, i);
+        values[i] = sundog_float_get(vector->type, row, i);
     return values;
 }
 

@@ -112,6 +112,8 @@ test_by_hand(void)
     g_autoptr(SundogLibrary) library = open_library();
     put("My Model.Q8_0.gguf", "GGUF");
     put("folder/x.gguf", "GGUF");
+    put("Tensors/config.json", "{}");
+    put("Tensors/model.safetensors", "12345678");
     g_autofree char *elsewhere = g_build_filename(g_get_home_dir(), "elsewhere", NULL);
     g_autofree char *target = g_build_filename(elsewhere, "y.gguf", NULL);
     g_autofree char *link = g_build_filename(sundog_paths_get_models(), "linked", NULL);
@@ -124,6 +126,14 @@ test_by_hand(void)
     g_assert_true(g_str_has_suffix(file->path, "/My Model.Q8_0.gguf"));
     g_autoptr(SundogLibraryEntry) folder = find(library, "folder");
     g_assert_false(folder->damaged);
+    g_autoptr(SundogLibraryEntry) tensors = find(library, "Tensors");
+    g_assert_false(tensors->damaged);
+    g_assert_true(g_str_has_suffix(tensors->path, "/Tensors"));
+    g_assert_cmpuint(tensors->n_bytes, ==, 10);
+    g_autoptr(SundogLibraryEntry) by_path = find(library, tensors->path);
+    g_assert_cmpstr(by_path->name, ==, "tensors");
+    g_assert_cmpuint(by_path->n_bytes, ==, 10);
+    g_assert_null(sundog_library_find_model(library, elsewhere, NULL));
     g_autoptr(SundogLibraryEntry) linked = find(library, "linked");
     g_assert_true(g_str_has_suffix(linked->path, "/linked/y.gguf"));
     /* A link goes as a link: what it points to stays. */

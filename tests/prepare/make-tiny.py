@@ -1,19 +1,24 @@
 #!/usr/bin/env python3
 """Tiny random models with odd sizes as GGUF files, and their logits from transformers.
 
-  make-tiny.py OUTPUT        writes OUTPUT/NAME.gguf and OUTPUT/NAME.json for each model of the list
+  make-tiny.py OUTPUT        writes OUTPUT/NAME.gguf and OUTPUT/NAME.json for each model of the list,
+                             and OUTPUT/NAME/ as save_pretrained() does in place of a GGUF file for
+                             each folder
+  make-tiny.py OUTPUT NAME   the same for one alone
 
 Each model is made by transformers with random weights, written to GGUF in one type of weights, read
 back (which rounds the weights to that type) and run in float32. The prompt is longer than one page of
-the cache. Needs torch, transformers and gguf.
+the cache. Needs torch, transformers, tokenizers and gguf.
 """
 
 import json
 import os
+import shutil
 import sys
 
 import gguf
 import numpy
+import tokenizers
 import torch
 import transformers
 
@@ -56,6 +61,13 @@ MODELS = {
 
 # Files of a type that the host has no kernels for: no numbers are made for them.
 REFUSED = {'tq2_0-refused': ('llama', TERNARY, 256, 32, 1, 1, 1, 32, 40, True, PLAIN)}
+
+
+# Folders: the type of weights, how many shards, then as above.
+FOLDERS = {
+    'hf-llama-f32': ('float32', 1, 'llama', 24, 40, 2, 4, 2, 16, 67, False, LLAMA3),
+    'hf-qwen2-bf16-shards': ('bfloat16', 3, 'qwen2', 40, 56, 2, 2, 1, 32, 77, True, PLAIN),
+}
 
 
 def make_model(family, hidden, mlp, layers, heads, kv_heads, head_dim, vocabulary, tied, rope):
@@ -186,8 +198,34 @@ def make_file(folder, name, description):
     return gguf_models.load_weights(model, path)
 
 
+def write_folder(path, model, shards):
+    """The model as transformers saves it, and a tokenizer of single letters and one merge."""
+    n = model.config.vocab_size
+    size = sum(p.numel() * p.element_size() for p in model.parameters())
+    model.save_pretrained(path, max_shard_size=size if shards == 1 else size // (shards - 1))
+    letters = [chr(33 + i) for i in range(n - 3)]
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(
+        vocab={text: i for i, text in enumerate([*letters, letters[0] + letters[1]])},
+        merges=[(letters[0], letters[1])]))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = tokenizers.decoders.ByteLevel()
+    tokenizer.add_special_tokens(['<|end|>'])
+    tokenizer.save(os.path.join(path, 'tokenizer.json'), pretty=False)
+
+
+def make_folder(folder, name, description):
+    dtype, shards, family, *sizes, rope = description
+    torch.manual_seed(sum(map(ord, name)))
+    model = make_model(family, *sizes, rope).to(getattr(torch, dtype))
+    path = os.path.join(folder, name)
+    shutil.rmtree(path, ignore_errors=True)
+    write_folder(path, model, shards)
+    return transformers.AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32).eval()
+
+
 def make(folder, name):
-    model = make_file(folder, name, MODELS[name])
+    model = (make_folder(folder, name, FOLDERS[name]) if name in FOLDERS
+             else make_file(folder, name, MODELS[name]))
     prompt = torch.randint(0, model.config.vocab_size, (N_PROMPT,)).tolist()
     logits, greedy = gguf_models.run_greedy(model, prompt, N_GREEDY)
     kept = sorted({*range(0, N_PROMPT, STRIDE), N_PROMPT - 1})
@@ -199,10 +237,13 @@ def make(folder, name):
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3):
         print(__doc__)
         return 2
-    for name in MODELS:
+    if len(sys.argv) == 3:
+        make(sys.argv[1], sys.argv[2])
+        return 0
+    for name in [*MODELS, *FOLDERS]:
         make(sys.argv[1], name)
     for name, description in REFUSED.items():
         make_file(sys.argv[1], name, description)

@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-static const char *const names[] = {"f32-mha",       "f16-gqa-llama3", "bf16-bias-linear",
-                                    "q8_0-head-128", "q4_1-gqa-yarn",  "q8_0-bias",
-                                    "mixed",         "quants"};
+static const char *const names[] = {
+    "f32-mha",   "f16-gqa-llama3", "bf16-bias-linear", "q8_0-head-128", "q4_1-gqa-yarn",
+    "q8_0-bias", "mixed",          "quants",           "hf-llama-f32",  "hf-qwen2-bf16-shards"};
 
 typedef struct {
     CoreRunner runner;
@@ -21,8 +21,10 @@ tiny_init(Tiny *tiny, const char *name, SundogActivations activations)
 {
     int32_t n;
     g_autofree char *json = g_strdup_printf("tiny/%s.json", name);
-    g_autofree char *gguf = g_strdup_printf("tiny/%s.gguf", name);
-    g_autofree char *path = fixture_dup_path(gguf);
+    /* A folder of that name, or a file. */
+    g_autofree char *model =
+        g_strdup_printf(g_str_has_prefix(name, "hf-") ? "tiny/%s" : "tiny/%s.gguf", name);
+    g_autofree char *path = fixture_dup_path(model);
     g_autoptr(JsonNode) root = fixture_load(json);
     fixture_init(&tiny->fixture, json_node_get_object(root));
     tiny->positions = fixture_dup_numbers(json_node_get_object(root), "positions", &n);

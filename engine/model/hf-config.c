@@ -1,0 +1,97 @@
+/* Settings out of config.json. */
+
+#include "engine/model/hf-config.h"
+
+#include "engine/format/error.h"
+#include "engine/format/json-members.h"
+#include "engine/model/hf-rope.h"
+
+#include <string.h>
+
+JsonObject *
+sundog_hf_config_get_text(JsonObject *config)
+{
+    JsonObject *text = sundog_json_get_object(config, "text_config");
+    return text != NULL ? text : config;
+}
+
+static const char *
+get_class(JsonObject *config)
+{
+    JsonArray *classes = sundog_json_get_array(config, "architectures");
+    if (classes == NULL || json_array_get_length(classes) == 0)
+        return NULL;
+    JsonNode *first = json_array_get_element(classes, 0);
+    return JSON_NODE_HOLDS_VALUE(first) && json_node_get_value_type(first) == G_TYPE_STRING
+               ? json_node_get_string(first)
+               : NULL;
+}
+
+const SundogHfFamily *
+sundog_hf_config_find_family(JsonObject *config, GError **error)
+{
+    const char *class_name = get_class(config);
+    const SundogHfFamily *family = class_name != NULL ? sundog_hf_family_find(class_name) : NULL;
+    if (family != NULL)
+        return family;
+    g_autofree char *shown = sundog_format_quote(class_name, "missing");
+    g_autofree char *known = sundog_hf_family_dup_known();
+    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                "config.json: architectures is %s, known are: %s", shown, known);
+    return NULL;
+}
+
+/* The value at a place such as "rope_parameters.factor"; NULL where it is missing or null. */
+static JsonNode *
+find_node(JsonObject *object, const char *place)
+{
+    g_auto(GStrv) parts = g_strsplit(place, ".", -1);
+    JsonNode *node = NULL;
+    for (size_t i = 0; parts[i] != NULL; i++) {
+        node = object != NULL ? json_object_get_member(object, parts[i]) : NULL;
+        object = node != NULL && JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
+    }
+    return node != NULL && !JSON_NODE_HOLDS_NULL(node) ? node : NULL;
+}
+
+static void
+read_keys(SundogSource *source, const SundogHfKey *keys, JsonObject *config)
+{
+    for (; keys != NULL && keys->own != NULL; keys++) {
+        JsonNode *node = find_node(config, keys->own);
+        g_autofree char *own_name = g_strconcat("config.json: ", keys->own, NULL);
+        if (node != NULL && !sundog_source_has(source, keys->name))
+            sundog_source_set(source, keys->name, own_name, node);
+    }
+}
+
+static bool
+check_activation(const SundogHfFamily *family, JsonObject *config, GError **error)
+{
+    static const char *const names[] = {"hidden_act", "hidden_activation"};
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        if (!sundog_json_has(config, names[i]))
+            continue;
+        const char *text = sundog_json_get_string(config, names[i], NULL);
+        if (g_strcmp0(text, family->activation) == 0)
+            continue;
+        g_autofree char *shown = sundog_format_quote(text, "no text");
+        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                    "config.json: %s is %s, expected \"%s\"", names[i], shown, family->activation);
+        return false;
+    }
+    return true;
+}
+
+bool
+sundog_hf_config_read(SundogSource *source, const SundogHfFamily *family, JsonObject *config,
+                      GError **error)
+{
+    JsonObject *text = sundog_hf_config_get_text(config);
+    read_keys(source, family->keys, text);
+    read_keys(source, sundog_hf_common_keys, text);
+    /* A window that is named may be switched off. */
+    if (!sundog_json_get_bool(text, "use_sliding_window", true))
+        sundog_source_unset(source, "attention.sliding_window");
+    return check_activation(family, text, error) && sundog_hf_rope_read(source, text, error);
+}

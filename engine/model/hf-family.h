@@ -1,0 +1,51 @@
+#pragma once
+
+/*
+ * Families of models as Hugging Face's transformers publishes them: what the class in config.json is
+ * called in GGUF, and what its settings and tensors are called there. A family is one row of the table
+ * in hf-family.c; what it shares with the others stands in the common lists. Within this house.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A setting: a member of config.json ('.' leads into objects) under GGUF's name. Where several members
+ * have the same name, the first that is there and not null counts. */
+typedef struct {
+    const char *own;
+    const char *name;
+} SundogHfKey;
+
+/* What of a tensor's rows belongs under a name. */
+typedef enum {
+    SUNDOG_HF_WHOLE,
+    SUNDOG_HF_FIRST_HALF,  /* of the rows: gate of gate and up */
+    SUNDOG_HF_SECOND_HALF, /* up of gate and up */
+    SUNDOG_HF_PLUS_ONE,    /* a norm that multiplies by its weight and 1 */
+} SundogHfPick;
+
+/* A tensor: its name, where %u stands for the layer's number and %e for the expert's, under GGUF's with %u
+ * for the layer. Matrices of experts are joined in the order of their numbers. A name may stand in
+ * several rows; a NULL for GGUF's means that the tensor is not wanted. */
+typedef struct {
+    const char *own;
+    const char *name;
+    SundogHfPick pick;
+} SundogHfTensor;
+
+typedef struct {
+    const char *class_name;        /* "LlamaForCausalLM" */
+    const char *architecture;      /* GGUF's: "llama" */
+    const char *activation;        /* what hidden_act must say where it is there: "silu" */
+    const SundogHfKey *keys;       /* of this family, before the common ones; ends with own NULL */
+    const SundogHfTensor *tensors; /* the same for tensors */
+} SundogHfFamily;
+
+/* NULL where the class is not known. */
+const SundogHfFamily *sundog_hf_family_find(const char *class_name);
+/* The names of all classes, for error texts; owned by the caller. */
+char *sundog_hf_family_dup_known(void);
+
+/* What all families share; both end with own NULL. */
+extern const SundogHfKey sundog_hf_common_keys[];
+extern const SundogHfTensor sundog_hf_common_tensors[];

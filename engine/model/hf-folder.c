@@ -1,0 +1,250 @@
+/* A folder's files: opened, parsed as JSON where they are, and hashed. */
+
+#include "engine/model/hf-folder.h"
+
+#include "engine/format/error.h"
+#include "engine/format/hash.h"
+#include "engine/format/json-members.h"
+#include "engine/format/json.h"
+#include "engine/format/safetensors.h"
+#include "engine/model/hf-config.h"
+#include "engine/model/hf-tensors.h"
+#include "engine/model/hf-vocabulary.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+/* The largest published tokenizer.json has some 40 megabytes. */
+#define MAX_TEXT_BYTES (256u << 20)
+
+/* The texts of a folder, in the order of their names. X(PLACE, name, required) */
+#define TEXTS(X)                                    \
+    X(TEMPLATE_JINJA, "chat_template.jinja", false) \
+    X(TEMPLATE_JSON, "chat_template.json", false)   \
+    X(CONFIG, "config.json", true)                  \
+    X(GENERATION, "generation_config.json", false)  \
+    X(TOKENIZER, "tokenizer.json", true)            \
+    X(TOKENIZER_CONFIG, "tokenizer_config.json", false)
+
+enum {
+#define X(place, name, required) place,
+    TEXTS(X)
+#undef X
+        N_TEXTS
+};
+
+static const struct {
+    const char *name;
+    bool is_required;
+} texts[] = {
+#define X(place, name, required) {name, required},
+    TEXTS(X)
+#undef X
+};
+
+struct SundogHfFolder {
+    char *path;
+    GBytes *texts[N_TEXTS];     /* NULL where the folder has no such file */
+    JsonNode *config;           /* an object */
+    SundogSafetensors *tensors; /* NULL where they were not wanted */
+};
+
+static GBytes *
+read_text(const char *folder, const char *name, bool is_required, GError **error)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    char *text;
+    size_t n_bytes;
+    struct stat status;
+    if (stat(path, &status) != 0 && is_required) {
+        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_IO,
+                    "the folder holds no %s, which a model beside safetensors has", name);
+        return NULL;
+    }
+    if (!S_ISREG(status.st_mode) || status.st_size > MAX_TEXT_BYTES) {
+        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+                    "%s is no regular file of at most %u bytes", name, MAX_TEXT_BYTES);
+        return NULL;
+    }
+    return g_file_get_contents(path, &text, &n_bytes, error) ? g_bytes_new_take(text, n_bytes)
+                                                             : NULL;
+}
+
+static bool
+read_texts(SundogHfFolder *folder, GError **error)
+{
+    for (size_t i = 0; i < N_TEXTS; i++) {
+        g_autofree char *path = g_build_filename(folder->path, texts[i].name, NULL);
+        if (!texts[i].is_required && !g_file_test(path, G_FILE_TEST_EXISTS))
+            continue;
+        folder->texts[i] = read_text(folder->path, texts[i].name, texts[i].is_required, error);
+        if (folder->texts[i] == NULL)
+            return false;
+    }
+    return true;
+}
+
+/* A text that must hold an object. */
+static JsonNode *
+parse(const SundogHfFolder *folder, size_t place, GError **error)
+{
+    size_t n_bytes;
+    const char *text = g_bytes_get_data(folder->texts[place], &n_bytes);
+    g_autoptr(JsonNode) node = sundog_json_parse(text, n_bytes, error);
+    if (node == NULL) {
+        g_prefix_error(error, "%s: ", texts[place].name);
+        return NULL;
+    }
+    if (JSON_NODE_HOLDS_OBJECT(node))
+        return g_steal_pointer(&node);
+    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID, "%s holds no object",
+                texts[place].name);
+    return NULL;
+}
+
+SundogHfFolder *
+sundog_hf_folder_open(const char *path, bool with_tensors, GError **error)
+{
+    g_autoptr(SundogHfFolder) folder = g_new0(SundogHfFolder, 1);
+    folder->path = g_strdup(path);
+    if (!read_texts(folder, error))
+        return NULL;
+    folder->config = parse(folder, CONFIG, error);
+    if (folder->config == NULL)
+        return NULL;
+    if (with_tensors)
+        folder->tensors = sundog_safetensors_open(path, error);
+    return !with_tensors || folder->tensors != NULL ? g_steal_pointer(&folder) : NULL;
+}
+
+void
+sundog_hf_folder_free(SundogHfFolder *folder)
+{
+    if (folder == NULL)
+        return;
+    for (size_t i = 0; i < N_TEXTS; i++)
+        g_clear_pointer(&folder->texts[i], g_bytes_unref);
+    g_clear_pointer(&folder->config, json_node_unref);
+    sundog_safetensors_free(folder->tensors);
+    g_free(folder->path);
+    g_free(folder);
+}
+
+/* --- Settings and tensors ----------------------------------------------------------------------- */
+
+static bool
+fill(SundogSource *source, const SundogHfFolder *folder, const SundogHfFamily *family,
+     GError **error)
+{
+    JsonObject *config = json_node_get_object(folder->config);
+    JsonObject *text = sundog_hf_config_get_text(config);
+    SundogHfTensorOptions options = {
+        .family = family,
+        .tensors = folder->tensors,
+        .is_tied = sundog_json_get_bool(config, "tie_word_embeddings", false) ||
+                   sundog_json_get_bool(text, "tie_word_embeddings", false)};
+    if (!sundog_hf_config_read(source, family, config, error))
+        return false;
+    sundog_source_get_uint(source, "expert_count", &options.n_experts);
+    return sundog_hf_tensors_read(source, &options, error);
+}
+
+SundogSource *
+sundog_hf_folder_new_source(const SundogHfFolder *folder, GError **error)
+{
+    const SundogHfFamily *family =
+        sundog_hf_config_find_family(json_node_get_object(folder->config), error);
+    if (family == NULL)
+        return NULL;
+    g_autoptr(SundogSource) source = sundog_source_new(family->architecture);
+    return fill(source, folder, family, error) ? g_steal_pointer(&source) : NULL;
+}
+
+/* --- Text --------------------------------------------------------------------------------------- */
+
+SundogVocabulary *
+sundog_hf_folder_dup_vocabulary(const SundogHfFolder *folder, GError **error)
+{
+    JsonObject *config = json_node_get_object(folder->config);
+    double n_rows = 0;
+    sundog_json_get_double(sundog_hf_config_get_text(config), "vocab_size", &n_rows);
+    const SundogHfVocabularyFiles files = {.tokenizer = folder->texts[TOKENIZER],
+                                           .tokenizer_config = folder->texts[TOKENIZER_CONFIG],
+                                           .generation_config = folder->texts[GENERATION],
+                                           .config = folder->texts[CONFIG]};
+    return sundog_hf_vocabulary_read(&files, n_rows, error);
+}
+
+/* A template, or the one of several that is for plain chats. */
+static const char *
+find_template(JsonObject *object)
+{
+    JsonArray *several = sundog_json_get_array(object, "chat_template");
+    for (guint i = 0; several != NULL && i < json_array_get_length(several); i++) {
+        JsonObject *one = sundog_json_get_element(several, i);
+        if (strcmp(sundog_json_get_string(one, "name", ""), "default") == 0)
+            return sundog_json_get_string(one, "template", NULL);
+    }
+    return sundog_json_get_string(object, "chat_template", NULL);
+}
+
+bool
+sundog_hf_folder_dup_template(const SundogHfFolder *folder, char **template, GError **error)
+{
+    static const size_t places[] = {TEMPLATE_JSON, TOKENIZER_CONFIG};
+    *template = NULL;
+    if (folder->texts[TEMPLATE_JINJA] != NULL) {
+        size_t n_bytes;
+        const char *text = g_bytes_get_data(folder->texts[TEMPLATE_JINJA], &n_bytes);
+        if (g_utf8_validate_len(text, n_bytes, NULL)) {
+            *template = g_strndup(text, n_bytes);
+            return true;
+        }
+        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+                    "chat_template.jinja is not UTF-8 without NUL");
+        return false;
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(places) && *template == NULL; i++) {
+        if (folder->texts[places[i]] == NULL)
+            continue;
+        g_autoptr(JsonNode) node = parse(folder, places[i], error);
+        if (node == NULL)
+            return false;
+        *template = g_strdup(find_template(json_node_get_object(node)));
+    }
+    return true;
+}
+
+/* --- The files as a whole ----------------------------------------------------------------------- */
+
+/* All files that were opened; borrowed. */
+static GPtrArray *
+list_files(const SundogHfFolder *folder)
+{
+    GPtrArray *files = g_ptr_array_new();
+    for (size_t i = 0; i < N_TEXTS; i++) {
+        if (folder->texts[i] != NULL)
+            g_ptr_array_add(files, folder->texts[i]);
+    }
+    for (size_t i = 0;
+         folder->tensors != NULL && sundog_safetensors_get_files(folder->tensors)[i] != NULL; i++)
+        g_ptr_array_add(files, sundog_safetensors_get_bytes(folder->tensors, i));
+    return files;
+}
+
+uint64_t
+sundog_hf_folder_get_bytes(const SundogHfFolder *folder)
+{
+    g_autoptr(GPtrArray) files = list_files(folder);
+    uint64_t n_bytes = 0;
+    for (guint i = 0; i < files->len; i++)
+        n_bytes += g_bytes_get_size(files->pdata[i]);
+    return n_bytes;
+}
+
+char *
+sundog_hf_folder_dup_sha256(const SundogHfFolder *folder, GCancellable *cancellable, GError **error)
+{
+    g_autoptr(GPtrArray) files = list_files(folder);
+    return sundog_hash_dup_sha256((GBytes *const *)files->pdata, files->len, cancellable, error);
+}

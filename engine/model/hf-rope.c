@@ -1,0 +1,208 @@
+/*
+ * Rotary settings. Source of the names: transformers' modeling_rope_utils. Llama 3's scaling becomes a
+ * divisor of each frequency, as GGUF's converter writes it, so that recipes know one form.
+ */
+
+#include "engine/model/hf-rope.h"
+
+#include "engine/format/error.h"
+#include "engine/format/json-members.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MAX_ROPE_DIMS 1024
+
+/* Where a setting may stand: the scaling's own object first. */
+typedef struct {
+    JsonObject *scaling; /* may be NULL */
+    JsonObject *config;
+} Places;
+
+static bool
+get_number(const Places *places, const char *name, double *number)
+{
+    return sundog_json_get_double(places->scaling, name, number) ||
+           sundog_json_get_double(places->config, name, number);
+}
+
+static void
+set_from(SundogSource *source, const Places *places, const char *own, const char *name)
+{
+    JsonObject *object = sundog_json_has(places->scaling, own) ? places->scaling : places->config;
+    g_autofree char *own_name = g_strconcat("config.json: ", own, NULL);
+    if (sundog_json_has(object, own) && !sundog_source_has(source, name))
+        sundog_source_set(source, name, own_name, json_object_get_member(object, own));
+}
+
+static const char *
+get_type(const Places *places)
+{
+    const char *older = sundog_json_get_string(places->scaling, "type", "default");
+    return sundog_json_get_string(places->scaling, "rope_type", older);
+}
+
+/* Dimensions of a head that are rotated; 0 where the settings cannot be, which the dimensions' reader
+ * says better. */
+static uint32_t
+get_rope_dims(const SundogSource *source)
+{
+    uint64_t dims = 0, hidden, heads;
+    if (!sundog_source_get_uint(source, "rope.dimension_count", &dims) &&
+        !sundog_source_get_uint(source, "attention.key_length", &dims) &&
+        sundog_source_get_uint(source, "embedding_length", &hidden) &&
+        sundog_source_get_uint(source, "attention.head_count", &heads) && heads > 0)
+        dims = hidden / heads;
+    return dims <= MAX_ROPE_DIMS && dims % 2 == 0 ? (uint32_t)dims : 0;
+}
+
+static bool
+read_partial(SundogSource *source, const Places *places, GError **error)
+{
+    double share;
+    uint32_t head_dim = get_rope_dims(source);
+    if (!get_number(places, "partial_rotary_factor", &share) || share == 1 || head_dim == 0 ||
+        sundog_source_has(source, "rope.dimension_count"))
+        return true;
+    if (!(share > 0 && share < 1)) {
+        g_set_error(
+            error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+            "config.json: partial_rotary_factor is %g, expected a number above 0 and up to 1",
+            share);
+        return false;
+    }
+    sundog_source_set_uint(source, "rope.dimension_count", "config.json: partial_rotary_factor",
+                           (uint64_t)(head_dim * share));
+    return true;
+}
+
+/* --- Llama 3 ------------------------------------------------------------------------------------ */
+
+typedef struct {
+    double base;
+    double factor;
+    double low;
+    double high;
+    double context; /* that it was trained for before the scaling */
+} Llama3;
+
+static bool
+read_llama3(const Places *places, Llama3 *llama3, GError **error)
+{
+    const struct {
+        const char *name;
+        double *value;
+    } numbers[] = {{"rope_theta", &llama3->base},
+                   {"factor", &llama3->factor},
+                   {"low_freq_factor", &llama3->low},
+                   {"high_freq_factor", &llama3->high},
+                   {"original_max_position_embeddings", &llama3->context}};
+    for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++) {
+        if (!get_number(places, numbers[i].name, numbers[i].value) || !(*numbers[i].value > 0)) {
+            g_set_error(
+                error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+                "config.json: %s is no number above 0, which rotary scaling \"llama3\" needs",
+                numbers[i].name);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* By what the frequency of that wave length is divided: short waves stay, long ones are stretched, those
+ * between are mixed. */
+static double
+get_divisor(const Llama3 *llama3, double length)
+{
+    if (length < llama3->context / llama3->high)
+        return 1;
+    if (length > llama3->context / llama3->low)
+        return llama3->factor;
+    double smooth = (llama3->context / length - llama3->low) / (llama3->high - llama3->low);
+    return 1 / ((1 - smooth) / llama3->factor + smooth);
+}
+
+static bool
+add_llama3_factors(SundogSource *source, const Places *places, GError **error)
+{
+    Llama3 llama3 = {0};
+    uint32_t dims = get_rope_dims(source);
+    if (!read_llama3(places, &llama3, error))
+        return false;
+    if (dims == 0)
+        return true;
+    float *factors = sundog_source_own(source, g_new(float, dims / 2), g_free);
+    for (uint32_t i = 0; i < dims / 2; i++)
+        factors[i] = (float)get_divisor(&llama3, 2 * G_PI * pow(llama3.base, 2.0 * i / dims));
+    const SundogSourceTensor tensor = {.name = "rope_freqs.weight",
+                                       .own_name = "of rotary factors",
+                                       .type = SUNDOG_GGUF_F32,
+                                       .shape = {dims / 2, 1, 1, 1},
+                                       .n_bytes = dims / 2 * sizeof(float),
+                                       .data = (const uint8_t *)factors};
+    sundog_source_add_tensor(source, &tensor);
+    return true;
+}
+
+/* --- All kinds ---------------------------------------------------------------------------------- */
+
+/* The magnitude that transformers derives from YaRN's factor is the one that recipes know. */
+static bool
+check_yarn(const Places *places, GError **error)
+{
+    static const char *const refused[] = {"attention_factor", "mscale", "mscale_all_dim",
+                                          "beta_fast", "beta_slow"};
+    static const double usual[] = {NAN, NAN, NAN, 32, 1};
+    for (size_t i = 0; i < G_N_ELEMENTS(refused); i++) {
+        double number;
+        if (!sundog_json_has(places->scaling, refused[i]) ||
+            (get_number(places, refused[i], &number) && number == usual[i]))
+            continue;
+        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                    "config.json: rotary scaling \"yarn\" with %s is not known here", refused[i]);
+        return false;
+    }
+    return true;
+}
+
+static bool
+read_scaling(SundogSource *source, const Places *places, GError **error)
+{
+    const char *type = get_type(places);
+    /* Dynamic scaling begins beyond the context that the model was trained for. */
+    if (strcmp(type, "default") == 0 || strcmp(type, "dynamic") == 0)
+        return true;
+    if (strcmp(type, "llama3") == 0)
+        return add_llama3_factors(source, places, error);
+    if (strcmp(type, "linear") != 0 && strcmp(type, "yarn") != 0) {
+        g_autofree char *shown = sundog_format_quote(type, NULL);
+        g_set_error(
+            error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+            "config.json: rotary scaling %s is not known here; known are: default, dynamic, "
+            "linear, llama3, yarn",
+            shown);
+        return false;
+    }
+    sundog_source_set_text(source, "rope.scaling.type", "config.json: rope_type", type);
+    set_from(source, places, "factor", "rope.scaling.factor");
+    if (strcmp(type, "linear") == 0)
+        return true;
+    set_from(source, places, "original_max_position_embeddings",
+             "rope.scaling.original_context_length");
+    return check_yarn(places, error);
+}
+
+bool
+sundog_hf_rope_read(SundogSource *source, JsonObject *config, GError **error)
+{
+    Places places = {.scaling = sundog_json_get_object(config, "rope_parameters"),
+                     .config = config};
+    if (places.scaling == NULL)
+        places.scaling = sundog_json_get_object(config, "rope_scaling");
+    /* Where kinds of layers differ, the recipe's main one attends to everything. */
+    JsonObject *full = sundog_json_get_object(places.scaling, "full_attention");
+    if (full != NULL)
+        places.scaling = full;
+    set_from(source, &places, "rope_theta", "rope.freq_base");
+    return read_partial(source, &places, error) && read_scaling(source, &places, error);
+}

@@ -1,0 +1,272 @@
+/* Tensors of a safetensors folder under GGUF's names. */
+
+#include "engine/model/hf-tensors.h"
+
+#include "engine/format/error.h"
+#include "engine/format/name-table.h"
+#include "engine/model/floats.h"
+#include "engine/model/hf-weights.h"
+#include "engine/model/row-readers.h"
+
+#include <string.h>
+
+/* Before the names of the text model, where a model sees or hears too. */
+static const struct {
+    const char *prefix;
+    const char *instead;
+} text_prefixes[] = {
+    {"model.language_model.", "model."}, {"language_model.", ""}, {"model.text_model.", "model."}};
+
+/* Parts of models that see or hear, which are not read. */
+static const char *const other_prefixes[] = {
+    "vision_tower.",      "model.vision_tower.",    "visual.",
+    "model.visual.",      "multi_modal_projector.", "model.multi_modal_projector.",
+    "audio_tower.",       "model.audio_tower.",     "model.embed_vision.",
+    "model.embed_audio.", "vision_model.",          "model.vision_model.",
+};
+
+#define NO_NUMBER UINT32_MAX
+/* Some way beyond any published model. */
+#define MAX_EXPERTS 4096
+
+/* A name with %u and %e in place of the layer's and the expert's number. */
+typedef struct {
+    char *text; /* owned */
+    uint32_t layer;
+    uint32_t expert;
+} Pattern;
+
+/* Matrices that stand one an expert, until all are there. */
+typedef struct {
+    const char *name;
+    GArray
+        *parts; /* of SundogSourceTensor, by the expert's number; own_name is NULL where missing */
+} Group;
+
+typedef struct {
+    SundogSource *source;
+    const SundogHfTensorOptions *options;
+    GHashTable *groups; /* name -> Group */
+} Mapping;
+
+static void
+group_free(gpointer data)
+{
+    Group *group = data;
+    g_array_unref(group->parts);
+    g_free(group);
+}
+
+/* --- Names -------------------------------------------------------------------------------------- */
+
+static char *
+dup_text_name(const char *own_name)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(text_prefixes); i++) {
+        if (g_str_has_prefix(own_name, text_prefixes[i].prefix))
+            return g_strconcat(text_prefixes[i].instead, own_name + strlen(text_prefixes[i].prefix),
+                               NULL);
+    }
+    return g_strdup(own_name);
+}
+
+static bool
+is_other(const char *own_name)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(other_prefixes); i++) {
+        if (g_str_has_prefix(own_name, other_prefixes[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool
+read_number(const char *text, uint32_t *number)
+{
+    guint64 value;
+    if (!g_ascii_string_to_unsigned(text, 10, 0, G_MAXINT32, &value, NULL))
+        return false;
+    *number = (uint32_t)value;
+    return true;
+}
+
+/* Only the first number of all is the layer's, and only one behind "experts" an expert's. */
+static void
+pattern_init(Pattern *pattern, const char *own_name)
+{
+    g_autofree char *name = dup_text_name(own_name);
+    g_auto(GStrv) parts = g_strsplit(name, ".", -1);
+    *pattern = (Pattern){.layer = NO_NUMBER, .expert = NO_NUMBER};
+    for (size_t i = 0; parts[i] != NULL; i++) {
+        bool is_expert = i > 0 && strcmp(parts[i - 1], "experts") == 0;
+        uint32_t *number = is_expert ? &pattern->expert : &pattern->layer;
+        if (*number == NO_NUMBER && read_number(parts[i], number)) {
+            g_free(parts[i]);
+            parts[i] = g_strdup(is_expert ? "%e" : "%u");
+        }
+    }
+    pattern->text = g_strjoinv(".", parts);
+}
+
+/* GGUF's name with the layer's number in it; owned by the source. */
+static const char *
+make_name(Mapping *mapping, const char *name, uint32_t layer)
+{
+    const char *place = strstr(name, "%u");
+    char *made = place == NULL ? g_strdup(name)
+                               : g_strdup_printf("%.*s%u%s", (int)(place - name), name, layer,
+                                                 place + strlen("%u"));
+    return sundog_source_own(mapping->source, made, g_free);
+}
+
+/* --- Rows of the tables ------------------------------------------------------------------------- */
+
+static bool
+pick(Mapping *mapping, const SundogHfTensor *row, const SundogSourceTensor *found,
+     SundogSourceTensor *picked, GError **error)
+{
+    uint64_t half = found->shape[1] / 2;
+    *picked = *found;
+    switch (row->pick) {
+    case SUNDOG_HF_WHOLE:
+        return true;
+    case SUNDOG_HF_PLUS_ONE:
+        if (sundog_float_bytes(found->type) == 0)
+            break;
+        sundog_rows_add_one(mapping->source, found, picked);
+        return true;
+    case SUNDOG_HF_FIRST_HALF:
+    case SUNDOG_HF_SECOND_HALF:
+        if (found->shape[1] % 2 != 0 || found->shape[2] != 1)
+            break;
+        sundog_rows_slice(mapping->source, found, row->pick == SUNDOG_HF_FIRST_HALF ? 0 : half,
+                          half, picked);
+        return true;
+    }
+    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+                "tensor %s is of %s with %" G_GUINT64_FORMAT " rows, which cannot be its part %s",
+                found->own_name, sundog_gguf_type_name(found->type), found->shape[1], row->name);
+    return false;
+}
+
+static bool
+add_to_group(Mapping *mapping, const SundogSourceTensor *tensor, uint32_t expert, GError **error)
+{
+    if (expert >= MIN(mapping->options->n_experts, MAX_EXPERTS)) {
+        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+                    "tensor %s is of expert %u, expected a number below %" G_GUINT64_FORMAT,
+                    tensor->own_name, expert, mapping->options->n_experts);
+        return false;
+    }
+    Group *group = g_hash_table_lookup(mapping->groups, tensor->name);
+    if (group == NULL) {
+        group = g_new0(Group, 1);
+        group->name = tensor->name;
+        group->parts = g_array_new(FALSE, TRUE, sizeof(SundogSourceTensor));
+        g_hash_table_insert(mapping->groups, g_strdup(tensor->name), group);
+    }
+    if (group->parts->len <= expert)
+        g_array_set_size(group->parts, expert + 1);
+    g_array_index(group->parts, SundogSourceTensor, expert) = *tensor;
+    return true;
+}
+
+static bool
+add_tensor(Mapping *mapping, const SundogSourceTensor *tensor, GError **error)
+{
+    if (sundog_source_add_tensor(mapping->source, tensor))
+        return true;
+    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+                "tensor %s is a second one for %s", tensor->own_name, tensor->name);
+    return false;
+}
+
+/* Every row of one table whose pattern is the tensor's. */
+static bool
+take_rows(Mapping *mapping, const SundogHfTensor *rows, const Pattern *pattern,
+          const SundogSourceTensor *found, bool *is_known, GError **error)
+{
+    for (; rows != NULL && rows->own != NULL; rows++) {
+        SundogSourceTensor picked;
+        if (strcmp(rows->own, pattern->text) != 0)
+            continue;
+        *is_known = true;
+        if (rows->name == NULL)
+            continue;
+        if (!pick(mapping, rows, found, &picked, error))
+            return false;
+        picked.name = make_name(mapping, rows->name, pattern->layer);
+        if (pattern->expert != NO_NUMBER ? !add_to_group(mapping, &picked, pattern->expert, error)
+                                         : !add_tensor(mapping, &picked, error))
+            return false;
+    }
+    return true;
+}
+
+static bool
+take_weight(Mapping *mapping, const SundogSourceTensor *found, GError **error)
+{
+    Pattern pattern;
+    bool is_known = false;
+    pattern_init(&pattern, found->own_name);
+    g_autofree char *text = pattern.text;
+    if (is_other(found->own_name) ||
+        (mapping->options->is_tied && strcmp(text, "lm_head.weight") == 0))
+        return true;
+    if (!take_rows(mapping, mapping->options->family->tensors, &pattern, found, &is_known, error))
+        return false;
+    if (!is_known &&
+        !take_rows(mapping, sundog_hf_common_tensors, &pattern, found, &is_known, error))
+        return false;
+    return is_known || add_tensor(mapping, found, error);
+}
+
+static bool
+join_group(Mapping *mapping, const Group *group, GError **error)
+{
+    const SundogSourceTensor *parts = (const SundogSourceTensor *)group->parts->data;
+    uint64_t n_experts = mapping->options->n_experts;
+    for (guint i = 0; i < n_experts; i++) {
+        if (i >= group->parts->len || parts[i].own_name == NULL) {
+            g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+                        "%s: the matrix of expert %u is missing", group->name, i);
+            return false;
+        }
+        if (parts[i].type == parts[0].type &&
+            memcmp(parts[i].shape, parts[0].shape, sizeof parts[i].shape) == 0)
+            continue;
+        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                    "tensor %s differs in type or shape from %s", parts[i].own_name,
+                    parts[0].own_name);
+        return false;
+    }
+    SundogSourceTensor joined;
+    sundog_rows_join(mapping->source, parts, n_experts, &joined);
+    return add_tensor(mapping, &joined, error);
+}
+
+static bool
+join_groups(Mapping *mapping, GError **error)
+{
+    GHashTableIter iter;
+    gpointer group;
+    g_hash_table_iter_init(&iter, mapping->groups);
+    while (g_hash_table_iter_next(&iter, NULL, &group)) {
+        if (!join_group(mapping, group, error))
+            return false;
+    }
+    return true;
+}
+
+bool
+sundog_hf_tensors_read(SundogSource *source, const SundogHfTensorOptions *options, GError **error)
+{
+    g_autoptr(GArray) weights = sundog_hf_weights_list(source, options->tensors, error);
+    g_autoptr(GHashTable) groups = sundog_name_table_new(group_free);
+    Mapping mapping = {.source = source, .options = options, .groups = groups};
+    for (guint i = 0; weights != NULL && i < weights->len; i++) {
+        if (!take_weight(&mapping, &g_array_index(weights, SundogSourceTensor, i), error))
+            return false;
+    }
+    return weights != NULL && join_groups(&mapping, error);
+}

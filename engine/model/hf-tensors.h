@@ -1,0 +1,23 @@
+#pragma once
+
+/*
+ * The tensors of a safetensors folder under GGUF's names. A row of the family's table says which; matrices
+ * that stand one an expert are joined, and what a row picks out of a tensor is read by a reader. Within
+ * this house.
+ */
+
+#include "engine/format/safetensors.h"
+#include "engine/model/hf-family.h"
+#include "engine/model/source.h"
+
+typedef struct {
+    const SundogHfFamily *family;
+    const SundogSafetensors *tensors; /* outlives the source */
+    bool is_tied;                     /* the head is the embedding, whatever stands beside it */
+    uint64_t n_experts;
+} SundogHfTensorOptions;
+
+/* Adds all tensors to the source. One whose name no row has gets its own name, so that nobody claims
+ * it. */
+bool sundog_hf_tensors_read(SundogSource *source, const SundogHfTensorOptions *options,
+                            GError **error);

@@ -1,0 +1,14 @@
+#pragma once
+
+/*
+ * The weights of a safetensors folder as tensors of GGUF's types, still under their own names. Within
+ * this house.
+ */
+
+#include "engine/format/safetensors.h"
+#include "engine/model/source.h"
+
+/* An array of SundogSourceTensor whose name is its own; the caller unrefs it. What readers need goes
+ * into the source, which must not outlive the safetensors. */
+GArray *sundog_hf_weights_list(SundogSource *source, const SundogSafetensors *tensors,
+                               GError **error);

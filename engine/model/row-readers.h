@@ -1,0 +1,19 @@
+#pragma once
+
+/*
+ * Readers of rows that stand elsewhere or differ by little: joined tensors, parts of one, norms with 1
+ * added. What they need is owned by the source. Within this house.
+ */
+
+#include "engine/model/source.h"
+
+/* Tensors of one type and shape one after the other; `parts` is copied. The result has one dimension
+ * more, of their number, at the end. */
+void sundog_rows_join(SundogSource *source, const SundogSourceTensor *parts, size_t n_parts,
+                      SundogSourceTensor *joined);
+/* Rows [first_row, first_row + n_rows) of a matrix. */
+void sundog_rows_slice(SundogSource *source, const SundogSourceTensor *whole, uint64_t first_row,
+                       uint64_t n_rows, SundogSourceTensor *slice);
+/* 1 added to each value in float32, of a tensor of plain floats. */
+void sundog_rows_add_one(SundogSource *source, const SundogSourceTensor *plain,
+                         SundogSourceTensor *sum);
