@@ -1,5 +1,6 @@
 /*
  * sundog-engine CORE --keys FOLDER [--threads N] [--context N] [--cache-bytes N]
+ *                    [--records FOLDER --record-bytes N]
  *
  * The child process that owns one core: frames on standard input and output, words for a person on
  * standard error. Says HELLO, loads, says READY or why not, answers requests, and ends when its input
@@ -7,6 +8,7 @@
  */
 
 #include "engine/core/step.h"
+#include "engine/format/segment-hash.h"
 #include "engine/schedule/engine-loop.h"
 #include "engine/schedule/memory-plan.h"
 #include "engine/schedule/replay-runner.h"
@@ -28,6 +30,8 @@ typedef struct {
     int64_t n_threads;
     int64_t context_length;
     int64_t cache_bytes;
+    char *records;
+    int64_t record_bytes;
 } Arguments;
 
 /* Everything between opening a core and running its steps, in the order in which it is made. */
@@ -39,6 +43,7 @@ typedef struct {
     SundogMemoryPlan plan;
     SundogReplay *replay;
     SundogReplayRunner *runner;
+    SundogPageRecorder *recorder; /* or NULL */
     GByteArray *outbox;
     SundogScheduler *scheduler;
 } Engine;
@@ -66,7 +71,8 @@ check_arguments(const Arguments *arguments, char **words, GError **error)
         return false;
     }
     if (arguments->n_threads < 0 || arguments->n_threads > 1024 || arguments->context_length < 0 ||
-        arguments->context_length > UINT32_MAX || arguments->cache_bytes < 0) {
+        arguments->context_length > UINT32_MAX || arguments->cache_bytes < 0 ||
+        arguments->record_bytes < 0) {
         g_set_error_literal(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
                             "a number is out of range");
         return false;
@@ -85,6 +91,10 @@ parse_arguments(Arguments *arguments, int *argc, char ***argv, GError **error)
          "tokens a sequence may have, 0: as the core allows", "N"},
         {"cache-bytes", 0, 0, G_OPTION_ARG_INT64, &arguments->cache_bytes,
          "memory of the cache, 0: eight contexts, in a quarter of what is free", "N"},
+        {"records", 0, 0, G_OPTION_ARG_FILENAME, &arguments->records, "folder of prefix records",
+         "FOLDER"},
+        {"record-bytes", 0, 0, G_OPTION_ARG_INT64, &arguments->record_bytes,
+         "most bytes in it, 0: no records", "N"},
         {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &words, NULL, "CORE"},
         {NULL},
     };
@@ -237,8 +247,53 @@ open_replay(Engine *engine, const Arguments *arguments, GError **error)
     return engine->replay != NULL;
 }
 
+/* All that decides what a page holds beside its tokens. On the host neither threads nor instruction sets
+ * do; a GPU's pages stay where they are. */
+static void
+make_record_key(const Engine *engine, uint8_t key[SUNDOG_RECORD_HASH_BYTES])
+{
+    g_autoptr(JsonNode) manifest = json_node_alloc();
+    json_node_init_object(manifest,
+                          sundog_package_get_manifest(sundog_core_get_package(engine->core)));
+    g_autofree char *text = json_to_string(manifest, FALSE);
+    SundogSegmentHash hash;
+    sundog_segment_hash_init(&hash, UINT64_MAX);
+    sundog_segment_hash_append(&hash, SUNDOG_VERSION, sizeof SUNDOG_VERSION);
+    sundog_segment_hash_append(&hash, text, strlen(text));
+    sundog_segment_hash_finish(&hash);
+    memcpy(key, hash.hashes->data, SUNDOG_RECORD_HASH_BYTES);
+    sundog_segment_hash_clear(&hash);
+}
+
+/* An engine without records answers as well: only the next start is slower. */
+static void
+open_records(Engine *engine, const Arguments *arguments)
+{
+    const SundogStepRunner *runner = sundog_replay_runner_get(engine->runner);
+    if (!arguments->records || arguments->record_bytes == 0 || runner->page_bytes == 0) {
+        return;
+    }
+    g_autoptr(GError) error = NULL;
+    SundogPageRecorderOptions options = {
+        .store =
+            sundog_record_store_open(arguments->records, (uint64_t)arguments->record_bytes, &error),
+        .n_pages = runner->pool_pages,
+        .page_tokens = runner->page_tokens,
+        .page_bytes = runner->page_bytes,
+        .read_page = runner->read_page,
+        .write_page = runner->write_page,
+        .data = runner->data,
+    };
+    make_record_key(engine, options.key);
+    if (options.store) {
+        engine->recorder = sundog_page_recorder_new(&options);
+    } else {
+        complain(error->message);
+    }
+}
+
 static bool
-make_scheduler(Engine *engine, GError **error)
+make_scheduler(Engine *engine, const Arguments *arguments, GError **error)
 {
     engine->runner = sundog_replay_runner_new(engine->replay, engine->core, error);
     if (!engine->runner) {
@@ -248,10 +303,12 @@ make_scheduler(Engine *engine, GError **error)
     if (!sundog_replay_runner_warm(engine->runner, error)) {
         return false;
     }
+    open_records(engine, arguments);
     engine->outbox = g_byte_array_new();
     engine->scheduler = sundog_scheduler_new(
         &(SundogSchedulerOptions){.context_length = engine->plan.context_length,
-                                  .max_kept_pages = -1},
+                                  .max_kept_pages = -1,
+                                  .recorder = engine->recorder},
         sundog_replay_runner_get(engine->runner), engine->outbox);
     return true;
 }
@@ -265,7 +322,7 @@ load(Engine *engine, const Arguments *arguments, GError **error)
         g_variant_new("(uss)", SUNDOG_WIRE_VERSION, SUNDOG_VERSION, valid));
     return open_core(engine, arguments, error) && plan_memory(engine, arguments, error) &&
            check_threads(engine, arguments, error) && open_replay(engine, arguments, error) &&
-           make_scheduler(engine, error);
+           make_scheduler(engine, arguments, error);
 }
 
 static void
@@ -273,6 +330,7 @@ unload(Engine *engine)
 {
     sundog_scheduler_free(engine->scheduler);
     g_clear_pointer(&engine->outbox, g_byte_array_unref);
+    sundog_page_recorder_free(engine->recorder);
     sundog_replay_runner_free(engine->runner);
     sundog_replay_close(engine->replay);
     sundog_core_free(engine->core);
@@ -350,6 +408,7 @@ main(int argc, char **argv)
     unload(&engine);
     g_free(arguments.core);
     g_free(arguments.keys);
+    g_free(arguments.records);
     /* The reader still waits for its input, with nothing left to hand over, and ends with the process. */
     return status;
 }

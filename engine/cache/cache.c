@@ -137,6 +137,21 @@ sundog_cache_reserve(SundogCache *cache, SundogSequenceState *state, uint32_t n_
     return true;
 }
 
+/* The sequence's first page that is its own, full now, becomes one that others may share. */
+static void
+share_page(SundogCache *cache, SundogSequenceState *state, const uint32_t *tokens)
+{
+    int32_t parent = last_shared(state);
+    int32_t *page = &state->pages[state->n_shared];
+    *page =
+        sundog_prefix_tree_insert(cache->tree, parent, tokens, cache->options.page_tokens, *page);
+    sundog_prefix_tree_pin(cache->tree, *page);
+    state->n_shared++;
+    if (cache->options.recorder) {
+        sundog_page_recorder_note(cache->options.recorder, parent, *page, tokens);
+    }
+}
+
 void
 sundog_cache_advance(SundogCache *cache, SundogSequenceState *state, const uint32_t *tokens,
                      uint32_t n_valid)
@@ -145,13 +160,39 @@ sundog_cache_advance(SundogCache *cache, SundogSequenceState *state, const uint3
     g_assert(n_valid >= state->n_valid && n_valid <= state->n_pages * page_tokens);
     state->n_valid = n_valid;
     while (state->keeps && state->n_shared < n_valid / page_tokens) {
-        uint32_t i = state->n_shared;
-        state->pages[i] = sundog_prefix_tree_insert(cache->tree, last_shared(state),
-                                                    tokens + (size_t)i * page_tokens, page_tokens,
-                                                    state->pages[i]);
-        sundog_prefix_tree_pin(cache->tree, state->pages[i]);
-        state->n_shared++;
+        share_page(cache, state, tokens + (size_t)state->n_shared * page_tokens);
     }
+}
+
+bool
+sundog_cache_restore(SundogCache *cache, SundogSequenceState *state, const uint32_t *tokens,
+                     uint32_t n_tokens)
+{
+    SundogPageRecorder *recorder = cache->options.recorder;
+    uint32_t n_after = (state->n_shared + 1) * cache->options.page_tokens;
+    if (recorder == NULL || !state->keeps || n_after >= n_tokens) {
+        return false;
+    }
+    /* What this page holds already is a part of what the record brings. */
+    const uint32_t *page_tokens = tokens + n_after - cache->options.page_tokens;
+    int32_t page = state->pages[state->n_shared];
+    if (!sundog_page_recorder_restore(recorder, last_shared(state), page, page_tokens)) {
+        return false;
+    }
+    sundog_cache_advance(cache, state, tokens, n_after);
+    return true;
+}
+
+bool
+sundog_cache_has_chores(const SundogCache *cache)
+{
+    return cache->options.recorder && sundog_page_recorder_has_work(cache->options.recorder);
+}
+
+void
+sundog_cache_do_chore(SundogCache *cache)
+{
+    sundog_page_recorder_work(cache->options.recorder, cache->tree);
 }
 
 /* Leaves the last page, which is not full, in the tree. */

@@ -10,7 +10,7 @@
  * All memory is taken in new(). One thread, between steps: pages move only while no step runs.
  */
 
-#include "engine/cache/prefix-tree.h"
+#include "engine/cache/page-recorder.h"
 
 typedef struct {
     int32_t n_pages; /* of the pool, the null page included */
@@ -19,6 +19,7 @@ typedef struct {
     int32_t max_kept_pages; /* kept for reuse beyond the running sequences; -1: all that are free */
     void (*copy_page)(int32_t from, int32_t to, void *data); /* of every layer */
     void *data;
+    SundogPageRecorder *recorder; /* borrowed; NULL: what is evicted is gone */
 } SundogCacheOptions;
 
 typedef struct SundogCache SundogCache;
@@ -46,6 +47,10 @@ void sundog_cache_free(SundogCache *cache);
 bool sundog_cache_open_sequence(SundogCache *cache, SundogSequenceState *state,
                                 const uint32_t *tokens, uint32_t n_tokens, uint32_t n_reserve,
                                 bool keeps);
+/* Brings one more page of tokens [n_tokens] back from a record, as if steps had computed it; again at
+ * most n_tokens - 1 tokens become valid. False where there is none. */
+bool sundog_cache_restore(SundogCache *cache, SundogSequenceState *state, const uint32_t *tokens,
+                          uint32_t n_tokens);
 /* Makes room for n_tokens, evicting what nobody uses; false, with nothing taken, where that is not
  * enough. */
 bool sundog_cache_reserve(SundogCache *cache, SundogSequenceState *state, uint32_t n_tokens);
@@ -56,6 +61,10 @@ void sundog_cache_advance(SundogCache *cache, SundogSequenceState *state, const 
 /* Ends the lease of everything; tokens as in advance. */
 void sundog_cache_close_sequence(SundogCache *cache, SundogSequenceState *state,
                                  const uint32_t *tokens, SundogClose how);
+
+/* Whether there are pages to write to records, and writes one. */
+bool sundog_cache_has_chores(const SundogCache *cache);
+void sundog_cache_do_chore(SundogCache *cache);
 
 /* Pages that running sequences hold, and pages kept for reuse. */
 int32_t sundog_cache_get_n_used(const SundogCache *cache);

@@ -263,6 +263,14 @@ sundog_prefix_tree_evict(SundogPrefixTree *tree)
     return true;
 }
 
+const uint32_t *
+sundog_prefix_tree_get_full(const SundogPrefixTree *tree, int32_t page)
+{
+    const Node *node = &tree->nodes[page];
+    return node->parent != NONE && node->n_tokens == tree->page_tokens ? tokens_of(tree, page)
+                                                                       : NULL;
+}
+
 bool
 sundog_prefix_tree_is_pinned(const SundogPrefixTree *tree, int32_t page)
 {

@@ -50,6 +50,8 @@ void sundog_prefix_tree_trim(SundogPrefixTree *tree);
 /* Gives the page that was unpinned longest ago back to the pool; false where all are pinned. */
 bool sundog_prefix_tree_evict(SundogPrefixTree *tree);
 
+/* The tokens [page_tokens] of a page that stands in the tree and is full, borrowed; else NULL. */
+const uint32_t *sundog_prefix_tree_get_full(const SundogPrefixTree *tree, int32_t page);
 bool sundog_prefix_tree_is_pinned(const SundogPrefixTree *tree, int32_t page);
 int32_t sundog_prefix_tree_get_n_unpinned(const SundogPrefixTree *tree);
 

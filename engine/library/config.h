@@ -26,6 +26,9 @@
       "Longest context in tokens; 0 for what memory allows")                                      \
     X(CACHE_BYTES, "engine.cache_bytes", INTEGER, "0", 0, INT64_MAX,                              \
       "Memory for keys and values; 0 for a quarter of what is free")                              \
+    X(RECORD_BYTES, "engine.record_bytes", INTEGER, "1073741824", 0, INT64_MAX,                   \
+      "Disk for keys and values of conversations, so that they go on at once after a restart; "   \
+      "0 for none")                                                                               \
     X(TOKEN, "library.token", SECRET, "", 0, 0,                                                   \
       "Access token for models whose makers ask for one; sent only to the host it is asked by")
 

@@ -64,6 +64,12 @@ sundog_paths_get_cache(void)
 }
 
 const char *
+sundog_paths_get_records(void)
+{
+    return made(g_get_user_cache_dir(), "prefixes");
+}
+
+const char *
 sundog_paths_get_state(void)
 {
     return made(g_get_user_state_dir(), NULL);

@@ -4,7 +4,7 @@
  * Where things lie, by the XDG base directories; every folder is made (0700) when first asked for.
  *   data    $XDG_DATA_HOME/sundog      models/, cores/, keys/, chats.db (the app's)
  *   config  $XDG_CONFIG_HOME/sundog    config.json
- *   cache   $XDG_CACHE_HOME/sundog     fits/, prefix records: deletable
+ *   cache   $XDG_CACHE_HOME/sundog     fits/, prefixes/: deletable
  *   state   $XDG_STATE_HOME/sundog     jobs.json, logs
  *   runtime $XDG_RUNTIME_DIR/sundog    server.json (0600); without one, the state folder
  * Returned strings are interned and need no free.
@@ -18,6 +18,7 @@ const char *sundog_paths_get_cores(void);
 const char *sundog_paths_get_keys(void);
 const char *sundog_paths_get_config_file(void);
 const char *sundog_paths_get_cache(void);
+const char *sundog_paths_get_records(void);
 const char *sundog_paths_get_state(void);
 const char *sundog_paths_get_server_file(void);
 /* A file of data/ as installed (PREFIX/share/sundog/NAME) or in the build tree (BUILD/data/NAME),

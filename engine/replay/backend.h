@@ -18,6 +18,10 @@ typedef struct {
     void (*set_times)(SundogReplay *replay, int64_t *times_ns);
     /* Both pages have been checked. */
     void (*copy_page)(SundogReplay *replay, int32_t from, int32_t to);
+    /* NULL where pages do not leave the device. The page has been checked. */
+    size_t (*get_page_bytes)(const SundogReplay *replay);
+    void (*read_page)(SundogReplay *replay, int32_t page, void *bytes);
+    void (*write_page)(SundogReplay *replay, int32_t page, const void *bytes);
 } SundogReplayBackend;
 
 /* The head of every backend's own struct. */

@@ -13,6 +13,7 @@
 #include "engine/replay/weight-store.h"
 
 #include "kernels/contract/paged-cache.h"
+#include <stdlib.h>
 #include <string.h>
 
 #define POISON 0xff /* NaN in every type of float */
@@ -35,6 +36,7 @@ typedef struct {
     SundogMemory weights;
     SundogMemory arena;
     GHashTable *places; /* name, the program's, to Place, owned */
+    GPtrArray *pools;   /* of Place: the state of pages, by name */
     SundogCallList *lists[G_N_ELEMENTS(program_names)];
 } HostReplay;
 
@@ -93,6 +95,26 @@ collect_places(HostReplay *replay, const SundogProgram *program)
     }
 }
 
+static int
+compare_names(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void
+collect_pools(HostReplay *replay)
+{
+    g_autofree const char **names =
+        (const char **)g_hash_table_get_keys_as_array(replay->places, NULL);
+    guint n = g_hash_table_size(replay->places);
+    qsort(names, n, sizeof *names, compare_names);
+    for (guint i = 0; i < n; i++) {
+        Place *place = g_hash_table_lookup(replay->places, names[i]);
+        if (place->role == SUNDOG_BUFFER_STATE)
+            g_ptr_array_add(replay->pools, place);
+    }
+}
+
 static bool
 map_places(HostReplay *replay, GError **error)
 {
@@ -102,6 +124,7 @@ map_places(HostReplay *replay, GError **error)
     for (size_t i = 0; i < G_N_ELEMENTS(program_names); i++)
         if (get_program(replay, i) != NULL)
             collect_places(replay, get_program(replay, i));
+    collect_pools(replay);
     g_hash_table_iter_init(&iter, replay->places);
     while (g_hash_table_iter_next(&iter, (gpointer *)&name, (gpointer *)&place)) {
         if (!sundog_memory_map(&place->memory, place->n_bytes, SUNDOG_MEMORY_SMALL_PAGES, name,
@@ -157,6 +180,7 @@ close_replay(SundogReplay *base)
     sundog_thread_pool_free(replay->pool);
     for (size_t i = 0; i < G_N_ELEMENTS(program_names); i++)
         sundog_call_list_free(replay->lists[i]);
+    g_ptr_array_unref(replay->pools);
     g_hash_table_unref(replay->places);
     sundog_memory_clear(&replay->weights);
     sundog_memory_clear(&replay->arena);
@@ -214,20 +238,58 @@ set_times(SundogReplay *base, int64_t *times_ns)
             sundog_call_list_set_times(replay->lists[i], times_ns);
 }
 
+/* One page within the pool of number i. */
+static uint8_t *
+find_page(const HostReplay *replay, guint i, int32_t page, size_t *n_bytes)
+{
+    const Place *pool = replay->pools->pdata[i];
+    *n_bytes = pool->n_bytes / (uint64_t)replay->base.bounds.values[SUNDOG_VARIABLE_POOL_PAGES];
+    return pool->memory.data + (size_t)page * *n_bytes;
+}
+
 static void
 copy_page(SundogReplay *base, int32_t from, int32_t to)
 {
-    HostReplay *replay = (HostReplay *)base;
-    uint64_t n_pages = (uint64_t)base->bounds.values[SUNDOG_VARIABLE_POOL_PAGES];
-    GHashTableIter iter;
-    Place *place;
-    g_hash_table_iter_init(&iter, replay->places);
-    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&place)) {
-        if (place->role != SUNDOG_BUFFER_STATE)
-            continue;
-        size_t page_bytes = place->n_bytes / n_pages;
-        memcpy(place->memory.data + (size_t)to * page_bytes,
-               place->memory.data + (size_t)from * page_bytes, page_bytes);
+    const HostReplay *replay = (HostReplay *)base;
+    for (guint i = 0; i < replay->pools->len; i++) {
+        size_t n_bytes;
+        const uint8_t *source = find_page(replay, i, from, &n_bytes);
+        memcpy(find_page(replay, i, to, &n_bytes), source, n_bytes);
+    }
+}
+
+static size_t
+get_page_bytes(const SundogReplay *base)
+{
+    size_t n_all = 0, n_bytes;
+    for (guint i = 0; i < ((const HostReplay *)base)->pools->len; i++) {
+        find_page((const HostReplay *)base, i, SUNDOG_NULL_PAGE, &n_bytes);
+        n_all += n_bytes;
+    }
+    return n_all;
+}
+
+static void
+read_page(SundogReplay *base, int32_t page, void *bytes)
+{
+    uint8_t *to = bytes;
+    for (guint i = 0; i < ((const HostReplay *)base)->pools->len; i++) {
+        size_t n_bytes;
+        const uint8_t *source = find_page((const HostReplay *)base, i, page, &n_bytes);
+        memcpy(to, source, n_bytes);
+        to += n_bytes;
+    }
+}
+
+static void
+write_page(SundogReplay *base, int32_t page, const void *bytes)
+{
+    const uint8_t *from = bytes;
+    for (guint i = 0; i < ((const HostReplay *)base)->pools->len; i++) {
+        size_t n_bytes;
+        uint8_t *to = find_page((const HostReplay *)base, i, page, &n_bytes);
+        memcpy(to, from, n_bytes);
+        from += n_bytes;
     }
 }
 
@@ -239,6 +301,9 @@ static const SundogReplayBackend backend = {
     .read = read_buffer,
     .set_times = set_times,
     .copy_page = copy_page,
+    .get_page_bytes = get_page_bytes,
+    .read_page = read_page,
+    .write_page = write_page,
 };
 
 SundogReplay *
@@ -249,6 +314,7 @@ sundog_host_replay_open(SundogCore *core, const SundogReplayOptions *options,
     replay->base = (SundogReplay){.backend = &backend, .core = core, .bounds = *bounds};
     replay->poison = options->poison;
     replay->places = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, free_place);
+    replay->pools = g_ptr_array_new();
     bool ok = choose_set(replay, options->host_set, error);
     if (ok)
         replay->pool =

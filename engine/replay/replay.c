@@ -163,11 +163,35 @@ sundog_replay_set_times(SundogReplay *replay, int64_t *times_ns)
     replay->backend->set_times(replay, times_ns);
 }
 
+static bool
+is_page(const SundogReplay *replay, int32_t page)
+{
+    return page > SUNDOG_NULL_PAGE && page < replay->bounds.values[SUNDOG_VARIABLE_POOL_PAGES];
+}
+
 void
 sundog_replay_copy_page(SundogReplay *replay, int32_t from, int32_t to)
 {
-    int64_t n_pages = replay->bounds.values[SUNDOG_VARIABLE_POOL_PAGES];
-    g_return_if_fail(from > SUNDOG_NULL_PAGE && from < n_pages);
-    g_return_if_fail(to > SUNDOG_NULL_PAGE && to < n_pages);
+    g_return_if_fail(is_page(replay, from) && is_page(replay, to));
     replay->backend->copy_page(replay, from, to);
+}
+
+size_t
+sundog_replay_get_page_bytes(const SundogReplay *replay)
+{
+    return replay->backend->get_page_bytes != NULL ? replay->backend->get_page_bytes(replay) : 0;
+}
+
+void
+sundog_replay_read_page(SundogReplay *replay, int32_t page, void *bytes)
+{
+    g_return_if_fail(is_page(replay, page));
+    replay->backend->read_page(replay, page, bytes);
+}
+
+void
+sundog_replay_write_page(SundogReplay *replay, int32_t page, const void *bytes)
+{
+    g_return_if_fail(is_page(replay, page));
+    replay->backend->write_page(replay, page, bytes);
 }

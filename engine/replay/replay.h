@@ -78,5 +78,10 @@ void sundog_replay_set_times(SundogReplay *replay, int64_t *times_ns);
 
 /* Copies one page of every layer's keys and values, for a page that is shared and must grow. */
 void sundog_replay_copy_page(SundogReplay *replay, int32_t from, int32_t to);
+/* Bytes of one page of every layer, by name of the buffer; 0 where pages do not leave the device. */
+size_t sundog_replay_get_page_bytes(const SundogReplay *replay);
+/* Copies a page out, and back in, another page as well. */
+void sundog_replay_read_page(SundogReplay *replay, int32_t page, void *bytes);
+void sundog_replay_write_page(SundogReplay *replay, int32_t page, const void *bytes);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogReplay, sundog_replay_close)

@@ -2,10 +2,16 @@
 
 #include "engine/schedule/engine-loop.h"
 
+/* After an answer the next question may come at once: chores wait until it has been quiet for so long. */
+#define QUIET_US 500000
+/* An engine that is told to end does chores for at most so long. */
+#define LAST_CHORES_US 500000
+
 typedef struct {
     SundogScheduler *scheduler;
     GByteArray *outbox;
     bool draining;
+    bool quiet;
 } Loop;
 
 static bool
@@ -84,6 +90,27 @@ write_outbox(Loop *loop, int fd, GError **error)
     return written;
 }
 
+static int64_t
+get_wait_us(const Loop *loop)
+{
+    if (sundog_scheduler_has_work(loop->scheduler) || loop->draining) {
+        return 0;
+    }
+    if (!sundog_scheduler_has_chores(loop->scheduler)) {
+        return -1;
+    }
+    return loop->quiet ? 0 : QUIET_US;
+}
+
+static void
+do_last_chores(Loop *loop)
+{
+    int64_t end_us = g_get_monotonic_time() + LAST_CHORES_US;
+    while (sundog_scheduler_has_chores(loop->scheduler) && g_get_monotonic_time() < end_us) {
+        sundog_scheduler_do_chore(loop->scheduler);
+    }
+}
+
 bool
 sundog_engine_loop(SundogScheduler *scheduler, SundogInbox *inbox, GByteArray *outbox, int fd,
                    GError **error)
@@ -91,8 +118,7 @@ sundog_engine_loop(SundogScheduler *scheduler, SundogInbox *inbox, GByteArray *o
     Loop loop = {.scheduler = scheduler, .outbox = outbox};
     g_autoptr(GArray) items = sundog_inbox_items_new();
     for (;;) {
-        bool idle = !sundog_scheduler_has_work(scheduler);
-        SundogInboxState state = sundog_inbox_take(inbox, items, idle && !loop.draining);
+        SundogInboxState state = sundog_inbox_take(inbox, items, get_wait_us(&loop));
         if (state == SUNDOG_INBOX_ENDED) {
             return true;
         }
@@ -101,6 +127,10 @@ sundog_engine_loop(SundogScheduler *scheduler, SundogInbox *inbox, GByteArray *o
             return false;
         }
         bool worked = sundog_scheduler_has_work(scheduler);
+        loop.quiet = !worked && items->len == 0;
+        if (loop.quiet && sundog_scheduler_has_chores(scheduler)) {
+            sundog_scheduler_do_chore(scheduler);
+        }
         sundog_scheduler_step(scheduler);
         if (worked && !sundog_scheduler_has_work(scheduler)) {
             send_statistics(&loop); /* what is asked for while nothing runs is then known already */
@@ -109,6 +139,7 @@ sundog_engine_loop(SundogScheduler *scheduler, SundogInbox *inbox, GByteArray *o
             return false;
         }
         if (loop.draining && items->len == 0 && !sundog_scheduler_has_work(scheduler)) {
+            do_last_chores(&loop);
             return true;
         }
     }

@@ -39,7 +39,11 @@ sundog_inbox_new(void)
 {
     SundogInbox *inbox = g_new0(SundogInbox, 1);
     pthread_mutex_init(&inbox->lock, NULL);
-    pthread_cond_init(&inbox->came, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&inbox->came, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     pthread_cond_init(&inbox->taken, NULL);
     inbox->items = sundog_inbox_items_new();
     return inbox;
@@ -132,13 +136,26 @@ sundog_inbox_read(SundogInbox *inbox, int fd, int stop_fd)
     set_state(inbox, SUNDOG_INBOX_ENDED);
 }
 
+/* With the lock held. */
+static void
+wait_for_items(SundogInbox *inbox, int64_t wait_us)
+{
+    int64_t end_us = g_get_monotonic_time() + MAX(wait_us, 0);
+    struct timespec end = {end_us / G_USEC_PER_SEC, end_us % G_USEC_PER_SEC * 1000};
+    int result = 0;
+    while (inbox->items->len == 0 && inbox->state == SUNDOG_INBOX_OPEN && result != ETIMEDOUT) {
+        result = wait_us < 0 ? pthread_cond_wait(&inbox->came, &inbox->lock)
+                             : pthread_cond_timedwait(&inbox->came, &inbox->lock, &end);
+    }
+}
+
 SundogInboxState
-sundog_inbox_take(SundogInbox *inbox, GArray *items, bool wait)
+sundog_inbox_take(SundogInbox *inbox, GArray *items, int64_t wait_us)
 {
     g_array_set_size(items, 0);
     pthread_mutex_lock(&inbox->lock);
-    while (wait && inbox->items->len == 0 && inbox->state == SUNDOG_INBOX_OPEN) {
-        pthread_cond_wait(&inbox->came, &inbox->lock);
+    if (wait_us != 0) {
+        wait_for_items(inbox, wait_us);
     }
     SundogInboxState state = inbox->state;
     if (inbox->items->len > 0) {

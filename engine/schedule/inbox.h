@@ -32,8 +32,9 @@ void sundog_inbox_free(SundogInbox *inbox);
 void sundog_inbox_read(SundogInbox *inbox, int fd, int stop_fd);
 
 /* Moves all items to the array (of SundogInboxItem, which owns them); where there is none and the
- * inbox is open, waits if told so. Returns the state. The loop's thread. */
-SundogInboxState sundog_inbox_take(SundogInbox *inbox, GArray *items, bool wait);
+ * inbox is open, waits for one at most so long, or, where wait_us is negative, for good. Returns the
+ * state. The loop's thread. */
+SundogInboxState sundog_inbox_take(SundogInbox *inbox, GArray *items, int64_t wait_us);
 
 /* An empty array for take(), which frees its items' payloads. */
 GArray *sundog_inbox_items_new(void);

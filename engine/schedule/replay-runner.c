@@ -47,6 +47,20 @@ copy_page(int32_t from, int32_t to, void *data)
     sundog_replay_copy_page(runner->replay, from, to);
 }
 
+static void
+read_page(int32_t page, void *bytes, void *data)
+{
+    SundogReplayRunner *runner = data;
+    sundog_replay_read_page(runner->replay, page, bytes);
+}
+
+static void
+write_page(int32_t page, const void *bytes, void *data)
+{
+    SundogReplayRunner *runner = data;
+    sundog_replay_write_page(runner->replay, page, bytes);
+}
+
 /* On the host a token's bits do not depend on the rows beside it, so a guess that proves right is the
  * token itself; and pages are taken back by not counting them. */
 static uint32_t
@@ -116,6 +130,9 @@ sundog_replay_runner_new(SundogReplay *replay, const SundogCore *core, GError **
         .forward = forward,
         .sample = sample,
         .copy_page = copy_page,
+        .page_bytes = sundog_replay_get_page_bytes(replay),
+        .read_page = read_page,
+        .write_page = write_page,
         .data = runner,
     };
     const char *missing = find_buffers(runner);

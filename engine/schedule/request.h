@@ -32,6 +32,7 @@ typedef struct {
     SundogSequenceState state;
     uint32_t n_cached; /* prompt tokens found when first admitted */
     bool admitted;     /* was in a step before */
+    bool restores;     /* records may have more of it */
     bool sampled;      /* has produced a token in this engine */
     SundogDraft draft; /* where it drafts */
 

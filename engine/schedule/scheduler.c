@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define DEFAULT_MAX_QUEUED 16384
+/* As short as a step beside decoding requests should be. */
+#define RESTORE_US 25000
 
 struct SundogScheduler {
     SundogSchedulerOptions options;
@@ -106,6 +108,15 @@ preempt_youngest(SundogScheduler *scheduler)
 
 /* The steps of a step */
 
+/* What a request found of its prompt before it was in any step. */
+static void
+count_cached(SundogScheduler *scheduler, SundogRequest *request)
+{
+    uint32_t n_cached = MIN(request->state.n_valid, request->n_prompt);
+    scheduler->statistics.n_cached_tokens += n_cached - request->n_cached;
+    request->n_cached = n_cached;
+}
+
 static bool
 open_request(SundogScheduler *scheduler, SundogRequest *request)
 {
@@ -115,9 +126,9 @@ open_request(SundogScheduler *scheduler, SundogRequest *request)
                                     request->n_tokens, n_reserve, request->keeps)) {
         return false;
     }
+    request->restores = scheduler->options.recorder && request->keeps;
     if (!request->admitted) {
-        request->n_cached = MIN(request->state.n_valid, request->n_prompt);
-        scheduler->statistics.n_cached_tokens += request->n_cached;
+        count_cached(scheduler, request);
         scheduler->statistics.n_prompt_tokens += request->n_prompt;
     }
     return true;
@@ -134,6 +145,24 @@ admit_waiting(SundogScheduler *scheduler)
         }
         g_queue_pop_head(&scheduler->waiting);
         insert_running(scheduler, request);
+    }
+}
+
+/* Brings back what records have of prompts, a page at a time, and no longer than a step may last. */
+static void
+restore_prompts(SundogScheduler *scheduler, int64_t start_us)
+{
+    for (uint32_t i = 0; i < scheduler->n_running; i++) {
+        SundogRequest *request = scheduler->running[i];
+        uint32_t n_before = request->state.n_valid;
+        while (request->restores && now_us(scheduler) - start_us < RESTORE_US) {
+            request->restores = sundog_cache_restore(scheduler->cache, &request->state,
+                                                     request->tokens, request->n_tokens);
+        }
+        scheduler->statistics.n_restored_tokens += request->state.n_valid - n_before;
+        if (!request->admitted) {
+            count_cached(scheduler, request);
+        }
     }
 }
 
@@ -226,7 +255,7 @@ pack_prefill(SundogScheduler *scheduler)
     uint32_t n_free = sundog_step_budget_get(&scheduler->budget, n_before);
     for (uint32_t i = 0; i < scheduler->n_running && n_free > 0; i++) {
         uint32_t n_left = sundog_request_get_n_left(scheduler->running[i]);
-        if (n_left > 1) {
+        if (n_left > 1 && !scheduler->running[i]->restores) {
             uint32_t n_rows = MIN(n_left, n_free);
             pack_request(scheduler, scheduler->running[i], n_rows, 0);
             n_free -= n_rows;
@@ -397,6 +426,7 @@ sundog_scheduler_new(const SundogSchedulerOptions *options, const SundogStepRunn
                                                .sequence_pages = runner->max.sequence_pages,
                                                .max_kept_pages = options->max_kept_pages,
                                                .copy_page = runner->copy_page,
+                                               .recorder = options->recorder,
                                                .data = runner->data});
     scheduler->batch = sundog_step_batch_new(runner);
     sundog_step_budget_init(&scheduler->budget, runner->max.n_tokens);
@@ -520,11 +550,24 @@ sundog_scheduler_has_work(const SundogScheduler *scheduler)
     return g_hash_table_size(scheduler->requests) > 0;
 }
 
+bool
+sundog_scheduler_has_chores(const SundogScheduler *scheduler)
+{
+    return sundog_cache_has_chores(scheduler->cache);
+}
+
+void
+sundog_scheduler_do_chore(SundogScheduler *scheduler)
+{
+    sundog_cache_do_chore(scheduler->cache);
+}
+
 void
 sundog_scheduler_step(SundogScheduler *scheduler)
 {
     int64_t start_us = now_us(scheduler);
     admit_waiting(scheduler);
+    restore_prompts(scheduler, start_us);
     make_room(scheduler);
     sundog_step_batch_begin(scheduler->batch);
     uint32_t n_decoding = count_decoding(scheduler);

@@ -18,6 +18,7 @@
  * after each call.
  */
 
+#include "engine/cache/page-recorder.h"
 #include "engine/schedule/step-runner.h"
 #include "engine/wire/messages.h"
 
@@ -25,6 +26,7 @@ typedef struct {
     uint32_t context_length; /* tokens a sequence may have; bounded by pool and page table too */
     int32_t max_kept_pages;  /* kept for reuse; -1: all that are free */
     uint32_t max_queued;     /* requests that wait; 0 is 16,384 */
+    SundogPageRecorder *recorder; /* borrowed; NULL: prefixes end with this process */
     int64_t (*clock)(void *data); /* in microseconds; NULL is g_get_monotonic_time() */
     void *clock_data;
 } SundogSchedulerOptions;
@@ -47,6 +49,10 @@ void sundog_scheduler_submit(SundogScheduler *scheduler, const SundogSubmit *sub
 void sundog_scheduler_cancel(SundogScheduler *scheduler, uint64_t id);
 
 bool sundog_scheduler_has_work(const SundogScheduler *scheduler);
+/* What can wait until there is no work: whether there is any of it, and does a piece that takes some
+ * milliseconds. */
+bool sundog_scheduler_has_chores(const SundogScheduler *scheduler);
+void sundog_scheduler_do_chore(SundogScheduler *scheduler);
 /* Runs one step; does nothing without work. */
 void sundog_scheduler_step(SundogScheduler *scheduler);
 

@@ -45,5 +45,9 @@ typedef struct {
     bool (*sample)(void *data, const SundogStepSize *size, GError **error);
     /* Copies one page of every layer. */
     void (*copy_page)(int32_t from, int32_t to, void *data);
+    /* Between a page of every layer and bytes [page_bytes]; page_bytes is 0 where there is no way. */
+    size_t page_bytes;
+    void (*read_page)(int32_t page, void *bytes, void *data);
+    void (*write_page)(int32_t page, const void *bytes, void *data);
     void *data;
 } SundogStepRunner;

@@ -260,6 +260,8 @@ make_supervisor(SundogServer *server)
         .n_threads = (unsigned)sundog_config_get_integer(config, "engine.threads"),
         .context_length = (uint64_t)sundog_config_get_integer(config, "engine.context"),
         .cache_bytes = (uint64_t)sundog_config_get_integer(config, "engine.cache_bytes"),
+        .records = sundog_paths_get_records(),
+        .record_bytes = (uint64_t)sundog_config_get_integer(config, "engine.record_bytes"),
         .changed = on_engine_changed,
         .request_changed = on_request_changed,
         .log = on_log,

@@ -235,6 +235,11 @@ start_engine(SundogSupervisor *supervisor)
     add_number(arguments, "--threads", supervisor->options.n_threads);
     add_number(arguments, "--context", supervisor->options.context_length);
     add_number(arguments, "--cache-bytes", supervisor->options.cache_bytes);
+    if (supervisor->options.record_bytes) {
+        g_ptr_array_add(arguments, g_strdup("--records"));
+        g_ptr_array_add(arguments, g_strdup(supervisor->options.records));
+        add_number(arguments, "--record-bytes", supervisor->options.record_bytes);
+    }
     g_ptr_array_add(arguments, NULL);
     g_clear_pointer(&supervisor->message, g_free);
     g_clear_pointer(&supervisor->phase, g_free);

@@ -27,6 +27,8 @@ typedef struct {
     unsigned n_threads;  /* 0: the engine's own choice, as below */
     uint64_t context_length;
     uint64_t cache_bytes;
+    const char *records; /* folder of prefix records, interned */
+    uint64_t record_bytes;
     void (*changed)(void *data); /* the engine's state */
     void (*request_changed)(SundogGeneration *generation, void *data);
     void (*log)(const char *level, const char *text, void *data);

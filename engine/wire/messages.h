@@ -131,6 +131,7 @@ typedef struct {
     X(n_steps)                                       \
     X(n_prompt_tokens)                               \
     X(n_cached_tokens)                               \
+    X(n_restored_tokens) /* of them, from records */ \
     X(n_produced_tokens)                             \
     X(n_drafted_tokens)  /* guessed and tried */     \
     X(n_accepted_tokens) /* of them, proved right */ \

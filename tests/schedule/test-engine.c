@@ -305,6 +305,32 @@ test_drafts(void)
     engine_client_clear(&client);
 }
 
+/* An engine that was told to end leaves records, and the next one goes on from them with the same bits. */
+static void
+test_records(void)
+{
+    EngineClient client, next;
+    g_autofree char *folder = g_build_filename(g_get_user_cache_dir(), "records", NULL);
+    const char *core = engine_client_get_core(model);
+    engine_client_start(&client, engine, core, "--records", folder, "--record-bytes", "100000000",
+                        NULL);
+    SundogSubmit request = make_request(prompt, n_prompt, 20);
+    Answer *first = engine_client_submit(&client, &request);
+    engine_client_wait_ended(&client, first);
+    g_assert_cmpuint(first->finish.n_cached, ==, 0);
+    sundog_engine_process_stop(client.process, false);
+    engine_client_wait_exit(&client);
+
+    engine_client_start(&next, engine, core, "--records", folder, "--record-bytes", "100000000",
+                        NULL);
+    Answer *second = engine_client_submit(&next, &request);
+    engine_client_wait_ended(&next, second);
+    g_assert_cmpuint(second->finish.n_cached, ==, (n_prompt - 1) / 64 * 64);
+    check_equal(second, first);
+    engine_client_clear(&client);
+    engine_client_clear(&next);
+}
+
 static void
 test_shutdown_drains(void)
 {
@@ -464,6 +490,7 @@ add_tests(void)
     g_test_add_func("/engine/context-end", test_context_end);
     g_test_add_func("/engine/killed-and-resubmitted", test_killed_and_resubmitted);
     g_test_add_func("/engine/drafts", test_drafts);
+    g_test_add_func("/engine/records", test_records);
     g_test_add_func("/engine/shutdown-drains", test_shutdown_drains);
     g_test_add_func("/engine/load-faults", test_load_faults);
     g_test_add_func("/engine/memory-flat", test_memory_flat);

@@ -20,7 +20,7 @@ ROWS = {
     'engine/replay': ['engine/core', 'engine/format', 'kernels/contract', 'kernels/host'],
     'engine/prepare': ['engine/model', 'engine/recipe', 'engine/core', 'engine/replay', 'engine/text',
                        'engine/format', 'kernels/contract', 'kernels/host'],
-    'engine/cache': ['engine/replay', 'engine/core', 'kernels/contract'],
+    'engine/cache': ['engine/replay', 'engine/core', 'engine/format', 'kernels/contract'],
     'engine/wire': [],
     'engine/schedule': ['engine/cache', 'engine/replay', 'engine/core', 'engine/wire',
                         'kernels/contract'],

@@ -1,0 +1,306 @@
+/* Pages that outlive their cache: kept as records, brought back by another cache, within a budget. */
+
+#include "engine/cache/cache.h"
+#include <glib/gstdio.h>
+#include <string.h>
+
+#define PAGE_TOKENS 4
+#define SEQUENCE_PAGES 16
+#define MAX_TOKENS (PAGE_TOKENS * SEQUENCE_PAGES)
+#define N_PAGES 64
+#define PAGE_BYTES 1000
+
+static uint8_t memory[N_PAGES][PAGE_BYTES];
+static char *folder;
+
+typedef struct {
+    SundogPageRecorder *recorder;
+    SundogCache *cache;
+    SundogSequenceState state;
+    int32_t pages[SEQUENCE_PAGES];
+} World;
+
+static void
+copy_page(int32_t from, int32_t to, void *data)
+{
+    memcpy(memory[to], memory[from], PAGE_BYTES);
+}
+
+static void
+read_page(int32_t page, void *bytes, void *data)
+{
+    memcpy(bytes, memory[page], PAGE_BYTES);
+}
+
+static void
+write_page(int32_t page, const void *bytes, void *data)
+{
+    memcpy(memory[page], bytes, PAGE_BYTES);
+}
+
+/* A cache as a new process has it: nothing is left in memory. */
+static void
+start(World *world, uint8_t key, uint64_t max_bytes)
+{
+    g_autoptr(GError) error = NULL;
+    SundogPageRecorderOptions options = {.store =
+                                             sundog_record_store_open(folder, max_bytes, &error),
+                                         .key = {key},
+                                         .n_pages = N_PAGES,
+                                         .page_tokens = PAGE_TOKENS,
+                                         .page_bytes = PAGE_BYTES,
+                                         .read_page = read_page,
+                                         .write_page = write_page};
+    g_assert_no_error(error);
+    memset(memory, 0, sizeof memory);
+    memset(world, 0, sizeof *world);
+    world->state.pages = world->pages;
+    world->recorder = sundog_page_recorder_new(&options);
+    world->cache = sundog_cache_new(&(SundogCacheOptions){.n_pages = N_PAGES,
+                                                          .page_tokens = PAGE_TOKENS,
+                                                          .sequence_pages = SEQUENCE_PAGES,
+                                                          .max_kept_pages = -1,
+                                                          .copy_page = copy_page,
+                                                          .recorder = world->recorder});
+}
+
+static void
+end(World *world)
+{
+    sundog_cache_free(world->cache);
+    sundog_page_recorder_free(world->recorder);
+}
+
+static void
+fill_tokens(uint32_t *tokens, uint32_t seed)
+{
+    for (uint32_t i = 0; i < MAX_TOKENS; i++)
+        tokens[i] = seed * 1000 + i;
+}
+
+/* What a page holds depends on all tokens up to its end, as in a model. */
+static uint8_t
+byte_of(const uint32_t *tokens, uint32_t n_tokens)
+{
+    uint32_t hash = 1;
+    for (uint32_t i = 0; i < n_tokens; i++)
+        hash = hash * 31 + tokens[i];
+    return (uint8_t)(hash % 255 + 1);
+}
+
+static void
+compute(World *world, const uint32_t *tokens, uint32_t n_tokens)
+{
+    for (uint32_t n = world->state.n_valid; n < n_tokens; n++) {
+        int32_t page = world->state.pages[n / PAGE_TOKENS];
+        memset(memory[page] + n % PAGE_TOKENS * (PAGE_BYTES / PAGE_TOKENS), byte_of(tokens, n + 1),
+               PAGE_BYTES / PAGE_TOKENS);
+    }
+    sundog_cache_advance(world->cache, &world->state, tokens, n_tokens);
+}
+
+static void
+check_valid(const World *world, const uint32_t *tokens)
+{
+    for (uint32_t n = 0; n < world->state.n_valid; n++) {
+        int32_t page = world->state.pages[n / PAGE_TOKENS];
+        uint8_t expected = byte_of(tokens, n + 1);
+        const uint8_t *slot = memory[page] + n % PAGE_TOKENS * (PAGE_BYTES / PAGE_TOKENS);
+        g_assert_cmpint(slot[0], ==, expected);
+        g_assert_cmpint(slot[PAGE_BYTES / PAGE_TOKENS - 1], ==, expected);
+    }
+}
+
+static void
+open_sequence(World *world, const uint32_t *tokens, uint32_t n_tokens)
+{
+    g_assert_true(
+        sundog_cache_open_sequence(world->cache, &world->state, tokens, n_tokens, n_tokens, true));
+}
+
+static uint32_t
+restore(World *world, const uint32_t *tokens, uint32_t n_tokens)
+{
+    while (sundog_cache_restore(world->cache, &world->state, tokens, n_tokens)) {
+    }
+    return world->state.n_valid;
+}
+
+static void
+do_chores(World *world)
+{
+    while (sundog_cache_has_chores(world->cache))
+        sundog_cache_do_chore(world->cache);
+}
+
+/* Computes a sequence in a cache of its own and keeps its records. */
+static void
+keep(uint8_t key, uint32_t seed, uint32_t n_tokens, uint64_t max_bytes)
+{
+    World world;
+    uint32_t tokens[MAX_TOKENS];
+    fill_tokens(tokens, seed);
+    start(&world, key, max_bytes);
+    open_sequence(&world, tokens, n_tokens);
+    restore(&world, tokens, n_tokens);
+    compute(&world, tokens, n_tokens);
+    sundog_cache_close_sequence(world.cache, &world.state, tokens, SUNDOG_CLOSE_KEEP);
+    do_chores(&world);
+    end(&world);
+}
+
+/* How many tokens of a sequence a new cache gets without computing. */
+static uint32_t
+count_restored(uint8_t key, uint32_t seed, uint32_t n_tokens)
+{
+    World world;
+    uint32_t tokens[MAX_TOKENS];
+    fill_tokens(tokens, seed);
+    start(&world, key, 1 << 20);
+    open_sequence(&world, tokens, n_tokens);
+    uint32_t n_restored = restore(&world, tokens, n_tokens);
+    check_valid(&world, tokens);
+    compute(&world, tokens, n_tokens);
+    check_valid(&world, tokens);
+    sundog_cache_close_sequence(world.cache, &world.state, tokens, SUNDOG_CLOSE_KEEP);
+    g_assert_cmpint(sundog_cache_get_n_used(world.cache), ==, 0);
+    end(&world);
+    return n_restored;
+}
+
+static guint
+empty_folder(void)
+{
+    guint n = 0;
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
+    const char *name;
+    while ((name = g_dir_read_name(dir)) != NULL) {
+        g_autofree char *path = g_build_filename(folder, name, NULL);
+        g_unlink(path);
+        n++;
+    }
+    return n;
+}
+
+static void
+test_restart(void)
+{
+    keep(1, 5, 42, 1 << 20);
+    g_assert_cmpuint(count_restored(1, 5, 42), ==, 40);
+    g_assert_cmpuint(count_restored(1, 5, 60), ==, 40); /* the conversation has gone on */
+    g_assert_cmpuint(count_restored(1, 5, 40), ==, 36); /* the last token must run */
+    g_assert_cmpuint(count_restored(1, 5, 23), ==, 20); /* it branches */
+    g_assert_cmpuint(count_restored(1, 6, 42), ==, 0);
+    g_assert_cmpuint(count_restored(2, 5, 42), ==, 0); /* another core */
+    g_assert_cmpuint(empty_folder(), ==, 10);
+}
+
+/* Records go on where the tree in memory ends, also in the middle of a page. */
+static void
+test_beside_tree(void)
+{
+    World world;
+    uint32_t tokens[MAX_TOKENS];
+    keep(1, 5, 42, 1 << 20);
+    fill_tokens(tokens, 5);
+    start(&world, 1, 1 << 20);
+    open_sequence(&world, tokens, 14);
+    compute(&world, tokens, 14);
+    sundog_cache_close_sequence(world.cache, &world.state, tokens, SUNDOG_CLOSE_KEEP);
+    open_sequence(&world, tokens, 50);
+    g_assert_cmpuint(world.state.n_valid, ==, 14);
+    g_assert_cmpuint(restore(&world, tokens, 50), ==, 40);
+    check_valid(&world, tokens);
+    sundog_cache_close_sequence(world.cache, &world.state, tokens, SUNDOG_CLOSE_KEEP);
+    end(&world);
+    empty_folder();
+}
+
+/* Short sequences are not kept, nor what the tree has lost before there was time. */
+static void
+test_not_kept(void)
+{
+    World world;
+    uint32_t tokens[MAX_TOKENS];
+    keep(1, 5, 15, 1 << 20);
+    g_assert_cmpuint(empty_folder(), ==, 0);
+
+    fill_tokens(tokens, 5);
+    start(&world, 1, 1 << 20);
+    open_sequence(&world, tokens, 30);
+    compute(&world, tokens, 30);
+    sundog_cache_close_sequence(world.cache, &world.state, tokens, SUNDOG_CLOSE_DISCARD);
+    do_chores(&world);
+    end(&world);
+    g_assert_cmpuint(empty_folder(), ==, 0);
+}
+
+static void
+test_damaged(void)
+{
+    keep(1, 5, 42, 1 << 20);
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
+    const char *name;
+    while ((name = g_dir_read_name(dir)) != NULL) {
+        g_autofree char *path = g_build_filename(folder, name, NULL);
+        g_autofree char *bytes = NULL;
+        size_t n_bytes;
+        g_assert_true(g_file_get_contents(path, &bytes, &n_bytes, NULL));
+        bytes[n_bytes / 2] ^= 1;
+        g_assert_true(g_file_set_contents(path, bytes, (gssize)n_bytes, NULL));
+    }
+    g_assert_cmpuint(count_restored(1, 5, 42), ==, 0);
+    g_assert_cmpuint(empty_folder(), ==, 9); /* the one that was tried is gone */
+}
+
+/* The budget holds ten records: those of the sequence that was used last stay, and of one that is
+ * partly evicted the beginning. */
+static void
+test_budget(void)
+{
+    const uint64_t max_bytes = 10 * PAGE_BYTES + 5 * 200;
+    keep(1, 5, 34, max_bytes); /* 8 records */
+    g_assert_cmpuint(count_restored(1, 5, 34), ==, 32);
+    g_usleep(20000);
+    keep(1, 6, 26, max_bytes); /* 6 more */
+    g_assert_cmpuint(count_restored(1, 6, 26), ==, 24);
+    uint32_t n_left = count_restored(1, 5, 34);
+    g_assert_cmpuint(n_left, >, 0);
+    g_assert_cmpuint(n_left, <, 20);
+    g_assert_cmpuint(empty_folder(), <=, 10);
+}
+
+/* Where nothing can be written, everything else goes on. */
+static void
+test_no_folder(void)
+{
+    World world;
+    uint32_t tokens[MAX_TOKENS];
+    fill_tokens(tokens, 5);
+    start(&world, 1, 1 << 20);
+    g_assert_cmpint(g_rmdir(folder), ==, 0);
+    open_sequence(&world, tokens, 42);
+    compute(&world, tokens, 42);
+    sundog_cache_close_sequence(world.cache, &world.state, tokens, SUNDOG_CLOSE_KEEP);
+    do_chores(&world);
+    end(&world);
+    g_assert_cmpint(g_mkdir(folder, 0700), ==, 0);
+    g_assert_cmpuint(count_restored(1, 5, 42), ==, 0);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    folder = g_dir_make_tmp("records-XXXXXX", NULL);
+    g_test_add_func("/records/restart", test_restart);
+    g_test_add_func("/records/beside-tree", test_beside_tree);
+    g_test_add_func("/records/not-kept", test_not_kept);
+    g_test_add_func("/records/damaged", test_damaged);
+    g_test_add_func("/records/budget", test_budget);
+    g_test_add_func("/records/no-folder", test_no_folder);
+    int status = g_test_run();
+    g_rmdir(folder);
+    g_free(folder);
+    return status;
+}
