@@ -121,3 +121,14 @@ def relative_errors(found, expected):
     """The relative error of each row."""
     difference = numpy.linalg.norm(found.astype(numpy.float64) - expected, axis=-1)
     return difference / numpy.linalg.norm(expected.astype(numpy.float64), axis=-1)
+
+
+def write_vocabulary(writer, n):
+    """Single letters, one merge, an end: what a tokenizer needs to open."""
+    letters = [chr(33 + i) for i in range(n - 2)]
+    writer.add_tokenizer_model('gpt2')
+    writer.add_tokenizer_pre('gpt-2')
+    writer.add_token_list(letters + [letters[0] + letters[1], '<|end|>'])
+    writer.add_token_types([gguf.TokenType.NORMAL] * (n - 1) + [gguf.TokenType.CONTROL])
+    writer.add_token_merges([letters[0] + ' ' + letters[1]])
+    writer.add_eos_token_id(n - 1)

@@ -130,17 +130,6 @@ def write_numbers(writer, config, rope):
         writer.add_rope_scaling_orig_ctx_len(rope['original_max_position_embeddings'])
 
 
-def write_vocabulary(writer, n):
-    """Single letters, one merge, an end: what a tokenizer needs to open."""
-    letters = [chr(33 + i) for i in range(n - 2)]
-    writer.add_tokenizer_model('gpt2')
-    writer.add_tokenizer_pre('gpt-2')
-    writer.add_token_list(letters + [letters[0] + letters[1], '<|end|>'])
-    writer.add_token_types([gguf.TokenType.NORMAL] * (n - 1) + [gguf.TokenType.CONTROL])
-    writer.add_token_merges([letters[0] + ' ' + letters[1]])
-    writer.add_eos_token_id(n - 1)
-
-
 def type_of(name, kind):
     """The GGUF type of a weight, where `kind` is one for all or a table by parts of names."""
     if isinstance(kind, dict):
@@ -170,7 +159,7 @@ def write_gguf(path, model, family, kind, rope):
     config = model.config
     writer = gguf.GGUFWriter(path, family)
     write_numbers(writer, config, rope)
-    write_vocabulary(writer, config.vocab_size)
+    gguf_models.write_vocabulary(writer, config.vocab_size)
     for name, parameter in model.state_dict().items():
         if name == 'lm_head.weight' and config.tie_word_embeddings:
             continue

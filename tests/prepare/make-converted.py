@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""A tiny random model of each dense family, converted by llama.cpp, and its logits from transformers.
+
+  make-converted.py LLAMA_CPP OUTPUT [NAME ...]     writes OUTPUT/NAME.gguf and OUTPUT/NAME.json
+
+transformers makes the model and saves it; the converter of the llama.cpp source at LLAMA_CPP writes the
+GGUF file, so that settings and order of rows are those that people's files have. Only the vocabulary is
+this script's, since random models have no tokenizer. Prompts are longer than two pages of the cache and
+than any window. Needs torch, transformers, tokenizers and what the converter needs.
+"""
+
+import json
+import logging
+import os
+import pathlib
+import sys
+import tempfile
+
+import tokenizers
+import torch
+import transformers
+
+if len(sys.argv) > 1:  # the converter needs the gguf package that it comes with
+    sys.path[1:1] = [sys.argv[1], os.path.join(sys.argv[1], 'gguf-py')]
+import gguf_models  # noqa: E402
+
+N_PROMPT = 150
+N_GREEDY = 8
+STRIDE = 15  # every so many positions of the prompt are kept, and the last
+VOCABULARY = 59
+
+# What all configurations share; a family's own entries come on top.
+SIZES = {'vocab_size': VOCABULARY, 'hidden_size': 32, 'intermediate_size': 48, 'num_hidden_layers': 2,
+         'num_attention_heads': 4, 'num_key_value_heads': 2, 'head_dim': 16,
+         'max_position_embeddings': 256, 'rms_norm_eps': 1e-5, 'tie_word_embeddings': True,
+         'initializer_range': 0.2, 'bos_token_id': 0, 'eos_token_id': 0, 'pad_token_id': 0}
+
+# name: transformers' classes begin with, their ending, configuration
+FAMILIES = {
+    'gemma3': ('Gemma3Text', 'Gemma3ForCausalLM',
+               {'num_hidden_layers': 7, 'hidden_size': 24, 'intermediate_size': 32, 'sliding_window': 20,
+                'query_pre_attn_scalar': 16, 'num_attention_heads': 2, 'num_key_value_heads': 1}),
+    'qwen3': ('Qwen3', 'Qwen3ForCausalLM', {'head_dim': 32}),
+}
+
+
+def randomize(model):
+    """Norms that are all ones and biases that are all zero would hide a swapped weight. Values are
+    rounded to what the file holds them in."""
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if 'norm' in name:
+                parameter.uniform_(-0.5, 0.5)
+                if not model.config.model_type.startswith('gemma'):
+                    parameter += 1
+            elif 'bias' in name or 'sinks' in name:
+                parameter.normal_(0, 0.5)
+            else:
+                parameter.copy_(parameter.half().float())
+
+
+def make_model(name):
+    config_class, model_class, configuration = FAMILIES[name]
+    torch.manual_seed(sum(map(ord, name)))
+    config = getattr(transformers, config_class + 'Config')(**{**SIZES, **configuration})
+    config._attn_implementation = 'eager'
+    model = getattr(transformers, model_class)(config).float().eval()
+    randomize(model)
+    return model
+
+
+def save_tokenizer(folder):
+    """Letters alone: what the converter counts tokens by."""
+    vocabulary = {chr(33 + i): i for i in range(VOCABULARY)}
+    model = tokenizers.models.BPE(vocab=vocabulary, merges=[])
+    tokenizers.Tokenizer(model).save(os.path.join(folder, 'tokenizer.json'))
+
+
+def convert(folder, path):
+    import conversion
+    import gguf
+    logging.disable(logging.WARNING)
+    parameters = conversion.ModelBase.load_hparams(pathlib.Path(folder), False)
+    architecture = conversion.get_model_architecture(parameters, conversion.ModelType.TEXT)
+    base = conversion.get_model_class(architecture)
+    made = type('Tiny', (base,), {
+        'model_arch': base.model_arch,
+        'set_vocab': lambda self: gguf_models.write_vocabulary(self.gguf_writer, VOCABULARY)})
+    with torch.inference_mode():
+        made(pathlib.Path(folder), gguf.LlamaFileType.MOSTLY_F16, pathlib.Path(path),
+             model_name='tiny').write()
+
+
+def write_numbers(path, model):
+    prompt = torch.randint(0, VOCABULARY, (N_PROMPT,)).tolist()
+    logits, greedy = gguf_models.run_greedy(model, prompt, N_GREEDY)
+    kept = sorted({*range(0, N_PROMPT, STRIDE), N_PROMPT - 1})
+    with open(path, 'w', encoding='utf-8') as file:
+        json.dump({'tokens': prompt, 'greedy': greedy, 'positions': kept,
+                   'logits': [[float(f'{v:.7g}') for v in logits[i]] for i in kept]}, file,
+                  separators=(',', ':'))
+        file.write('\n')
+
+
+def make(output, name):
+    model = make_model(name)
+    with tempfile.TemporaryDirectory() as folder:
+        model.save_pretrained(folder)
+        save_tokenizer(folder)
+        convert(folder, os.path.join(output, name + '.gguf'))
+    write_numbers(os.path.join(output, name + '.json'), model)
+
+
+def main():
+    if len(sys.argv) < 3:
+        print(__doc__)
+        return 2
+    for name in sys.argv[3:] or FAMILIES:
+        make(sys.argv[2], name)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
