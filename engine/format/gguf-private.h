@@ -15,6 +15,7 @@ struct SundogGguf {
     SundogGgufTensor *tensors;
     size_t n_tensors;
     GHashTable *tensor_index; /* name (owned) -> SundogGgufTensor */
+    GPtrArray *parts; /* of SundogGguf, the second one and on; NULL where there is one file */
 };
 
 /* The least that a key with its value, and a tensor's entry, take in the file. */

@@ -10,7 +10,7 @@
  * a vocabulary is read by number.
  */
 
-#include "engine/format/gguf-private.h"
+#include "engine/format/gguf-split.h"
 
 #include "engine/format/error.h"
 #include "engine/format/file.h"
@@ -260,7 +260,7 @@ sundog_gguf_new_from_bytes(GBytes *bytes, const char *name, GError **error)
 }
 
 SundogGguf *
-sundog_gguf_open(const char *path, GError **error)
+sundog_gguf_open_file(const char *path, GError **error)
 {
     /* Not blocking: the path may be a pipe, which mapping then refuses. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -273,11 +273,22 @@ sundog_gguf_open(const char *path, GError **error)
     return bytes != NULL ? sundog_gguf_new_from_bytes(bytes, path, error) : NULL;
 }
 
+SundogGguf *
+sundog_gguf_open(const char *path, GError **error)
+{
+    g_autoptr(SundogGguf) gguf = sundog_gguf_open_file(path, error);
+    if (gguf == NULL ||
+        (sundog_gguf_split_count(gguf) > 1 && !sundog_gguf_split_join(gguf, path, error)))
+        return NULL;
+    return g_steal_pointer(&gguf);
+}
+
 void
 sundog_gguf_free(SundogGguf *gguf)
 {
     if (gguf == NULL)
         return;
+    g_clear_pointer(&gguf->parts, g_ptr_array_unref);
     g_hash_table_unref(gguf->values);
     g_hash_table_unref(gguf->tensor_index);
     g_free(gguf->tensors);
@@ -287,16 +298,32 @@ sundog_gguf_free(SundogGguf *gguf)
 
 /* --- Asking ------------------------------------------------------------------------------------- */
 
+/* The bytes of all parts; borrowed. */
+static GPtrArray *
+list_bytes(const SundogGguf *gguf)
+{
+    GPtrArray *bytes = g_ptr_array_new();
+    g_ptr_array_add(bytes, gguf->bytes);
+    for (guint i = 0; gguf->parts != NULL && i < gguf->parts->len; i++)
+        g_ptr_array_add(bytes, ((const SundogGguf *)gguf->parts->pdata[i])->bytes);
+    return bytes;
+}
+
 uint64_t
 sundog_gguf_get_file_bytes(const SundogGguf *gguf)
 {
-    return g_bytes_get_size(gguf->bytes);
+    g_autoptr(GPtrArray) bytes = list_bytes(gguf);
+    uint64_t n_bytes = 0;
+    for (guint i = 0; i < bytes->len; i++)
+        n_bytes += g_bytes_get_size(bytes->pdata[i]);
+    return n_bytes;
 }
 
 char *
 sundog_gguf_dup_sha256(const SundogGguf *gguf, GCancellable *cancellable, GError **error)
 {
-    return sundog_hash_dup_sha256(&gguf->bytes, 1, cancellable, error);
+    g_autoptr(GPtrArray) bytes = list_bytes(gguf);
+    return sundog_hash_dup_sha256((GBytes *const *)bytes->pdata, bytes->len, cancellable, error);
 }
 
 size_t

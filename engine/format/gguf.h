@@ -64,14 +64,21 @@ typedef struct {
 
 typedef struct SundogGguf SundogGguf;
 
-/* Maps and checks the whole directory: every count, string, array, alignment and tensor range. */
+/* Maps and checks the whole directory: every count, string, array, alignment and tensor range. Of a model
+ * in several parts (NAME-00001-of-00003.gguf) it takes the first one's path and opens all. */
 SundogGguf *sundog_gguf_open(const char *path, GError **error);
 /* The same over bytes in memory, for tests and fuzzing. Takes a reference. */
 SundogGguf *sundog_gguf_new_from_bytes(GBytes *bytes, const char *name, GError **error);
 void sundog_gguf_free(SundogGguf *gguf);
 
+/* Whether a file's name or path is that of one of several parts, numbered from 1. */
+bool sundog_gguf_split_parse(const char *name, unsigned *part, unsigned *n_parts);
+/* The name of another part beside one of them; owned by the caller. */
+char *sundog_gguf_split_dup_name(const char *name, unsigned part);
+
+/* Of all parts. */
 uint64_t sundog_gguf_get_file_bytes(const SundogGguf *gguf);
-/* SHA-256 of the whole file in hex, computed at each call; owned by the caller. Fails only where it is
+/* SHA-256 of the whole file, of parts one after the other, in hex, computed at each call; owned by the caller. Fails only where it is
  * cancelled. */
 char *sundog_gguf_dup_sha256(const SundogGguf *gguf, GCancellable *cancellable, GError **error);
 size_t sundog_gguf_get_n_tensors(const SundogGguf *gguf);

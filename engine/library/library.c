@@ -5,6 +5,7 @@
 
 #include "engine/library/library.h"
 
+#include "engine/format/gguf.h"
 #include "engine/format/json.h"
 #include "engine/library/folder.h"
 #include "engine/library/model-folder.h"
@@ -331,6 +332,28 @@ dup_name_below(const char *folder, const char *path)
     return g_strndup(rest, strcspn(rest, "/"));
 }
 
+/* What lies right below a folder under that name, and of a model in several parts all of them. */
+static bool
+remove_all(const char *root, const char *name, uint64_t *n_bytes, GError **error)
+{
+    unsigned part, n_parts;
+    bool is_split = sundog_gguf_split_parse(name, &part, &n_parts);
+    g_autofree char *target = g_build_filename(root, name, NULL);
+    if (!sundog_folder_remove(target, n_bytes, error))
+        return false;
+    for (unsigned i = 1; is_split && i <= n_parts; i++) {
+        uint64_t n_part_bytes = 0;
+        g_autofree char *path = sundog_gguf_split_dup_name(target, i);
+        if (i == part || !g_file_test(path, G_FILE_TEST_EXISTS))
+            continue;
+        if (!sundog_folder_remove(path, &n_part_bytes, error))
+            return false;
+        if (n_bytes)
+            *n_bytes += n_part_bytes;
+    }
+    return true;
+}
+
 bool
 sundog_library_remove(SundogLibrary *library, const SundogLibraryEntry *entry, uint64_t *n_bytes,
                       GError **error)
@@ -356,9 +379,7 @@ sundog_library_remove(SundogLibrary *library, const SundogLibraryEntry *entry, u
         g_propagate_error(error, g_steal_pointer(&lock_error));
         return false;
     }
-    g_autofree char *target = g_build_filename(root, name, NULL);
-    if (!sundog_folder_remove(target, n_bytes, error))
-        return false;
+    bool removed = remove_all(root, name, n_bytes, error);
     sundog_folder_sync(root);
-    return true;
+    return removed;
 }

@@ -2,6 +2,7 @@
 
 #include "engine/library/model-folder.h"
 
+#include "engine/format/gguf.h"
 #include "engine/format/json.h"
 #include "engine/library/folder.h"
 #include <errno.h>
@@ -205,11 +206,39 @@ read_folder(const char *name, const char *folder)
     return entry;
 }
 
-/* "Foo Bar.Q8_0.gguf" to "foo-bar.q8_0". */
+/* Whether a file is a part of a model that another one stands for. */
+static bool
+is_later_part(const char *file)
+{
+    unsigned part, n_parts;
+    return sundog_gguf_split_parse(file, &part, &n_parts) && part > 1;
+}
+
+/* Bytes of the other parts of a model that begins with this file. */
+static uint64_t
+count_other_parts(const char *path)
+{
+    unsigned part, n_parts;
+    uint64_t n_bytes = 0;
+    if (!sundog_gguf_split_parse(path, &part, &n_parts))
+        return 0;
+    for (unsigned i = 1; i <= n_parts; i++) {
+        g_autofree char *other = sundog_gguf_split_dup_name(path, i);
+        uint64_t found = 0;
+        if (i != part && get_file_bytes(other, &found))
+            n_bytes += found;
+    }
+    return n_bytes;
+}
+
+/* "Foo Bar.Q8_0.gguf" to "foo-bar.q8_0", and of several parts without their number. */
 static char *
 dup_name_of_file(const char *file)
 {
+    unsigned part, n_parts;
     g_autofree char *base = g_path_get_basename(file);
+    if (sundog_gguf_split_parse(base, &part, &n_parts))
+        base[strlen(base) - strlen("-00001-of-00002.gguf")] = 0;
     if (g_str_has_suffix(base, ".gguf"))
         base[strlen(base) - strlen(".gguf")] = 0;
     for (char *byte = base; *byte; byte++)
@@ -237,7 +266,7 @@ sundog_model_folder_read_path(const char *path, GError **error)
     g_autofree char *base = g_path_get_basename(path);
     g_autofree char *absolute = g_canonicalize_filename(path, NULL);
     SundogLibraryEntry *entry = entry_new(name, absolute);
-    entry->n_bytes = n_bytes;
+    entry->n_bytes = n_bytes + (is_folder ? 0 : count_other_parts(path));
     entry->info = make_info(name, is_folder ? SUNDOG_MODEL_IS_FOLDER : base);
     return entry;
 }
@@ -264,7 +293,8 @@ add_files(GPtrArray *entries, const char *models, GPtrArray *names)
     for (guint i = 0; i < names->len; i++) {
         const char *name = names->pdata[i];
         g_autofree char *path = g_build_filename(models, name, NULL);
-        if (!g_str_has_suffix(name, ".gguf") || g_file_test(path, G_FILE_TEST_IS_DIR))
+        if (!g_str_has_suffix(name, ".gguf") || is_later_part(name) ||
+            g_file_test(path, G_FILE_TEST_IS_DIR))
             continue;
         SundogLibraryEntry *entry = sundog_model_folder_read_path(path, NULL);
         if (!entry)

@@ -112,6 +112,8 @@ test_by_hand(void)
     g_autoptr(SundogLibrary) library = open_library();
     put("My Model.Q8_0.gguf", "GGUF");
     put("folder/x.gguf", "GGUF");
+    put("Big-00001-of-00002.gguf", "GGUF1");
+    put("Big-00002-of-00002.gguf", "GGUF22");
     put("Tensors/config.json", "{}");
     put("Tensors/model.safetensors", "12345678");
     g_autofree char *elsewhere = g_build_filename(g_get_home_dir(), "elsewhere", NULL);
@@ -126,6 +128,14 @@ test_by_hand(void)
     g_assert_true(g_str_has_suffix(file->path, "/My Model.Q8_0.gguf"));
     g_autoptr(SundogLibraryEntry) folder = find(library, "folder");
     g_assert_false(folder->damaged);
+    g_autoptr(SundogLibraryEntry) parts = find(library, "big");
+    g_assert_true(g_str_has_suffix(parts->path, "/Big-00001-of-00002.gguf"));
+    g_assert_cmpuint(parts->n_bytes, ==, 11);
+    g_autoptr(GPtrArray) all = sundog_library_list_models(library);
+    g_assert_cmpuint(all->len, ==, 5);
+    uint64_t n_part_bytes = 0;
+    g_assert_true(sundog_library_remove(library, parts, &n_part_bytes, NULL));
+    g_assert_cmpuint(n_part_bytes, ==, 11);
     g_autoptr(SundogLibraryEntry) tensors = find(library, "Tensors");
     g_assert_false(tensors->damaged);
     g_assert_true(g_str_has_suffix(tensors->path, "/Tensors"));
