@@ -3,6 +3,7 @@
 #include "engine/core/operation-check.h"
 
 #include "engine/core/operation-contract.h"
+#include "kernels/contract/activation.h"
 #include "kernels/contract/gate.h"
 #include "kernels/contract/layout.h"
 
@@ -267,6 +268,18 @@ check_route(Check *check)
               n_used, n_groups_used * (n_experts / n_groups));
 }
 
+/* Attention's heads are quantized one by one. */
+static void
+check_attention(Check *check)
+{
+    const SundogBuffer *o = argument(check, 6);
+    int64_t head_dim = sundog_contract_get_parameter(&check->contract, "head_dim");
+    if (check->operation->kind == SUNDOG_OP_ATTENTION && o != NULL && o->dtype == SUNDOG_DTYPE_A8 &&
+        head_dim % SUNDOG_ACTIVATION_BLOCK != 0)
+        fault(check, "o", "is quantized, but heads of %" G_GINT64_FORMAT " are no whole blocks",
+              head_dim);
+}
+
 /* A gate an element, or one a row. */
 static void
 check_sigmoid(Check *check)
@@ -357,4 +370,5 @@ sundog_operation_check(const SundogProgram *program, uint32_t index, SundogExpre
     check_gather(&check);
     check_route(&check);
     check_sigmoid(&check);
+    check_attention(&check);
 }

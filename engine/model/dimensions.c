@@ -156,7 +156,7 @@ read_all(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *di
     refuse_unknown_settings(keys);
     dimensions->architecture = family->name;
     read_sizes(keys, dimensions);
-    sundog_expert_dimensions_read(dimensions, keys);
+    sundog_expert_dimensions_read(dimensions, family, keys);
     read_window(keys, dimensions);
     read_heads(keys, dimensions);
     read_scales(keys, family, dimensions);

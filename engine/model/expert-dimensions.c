@@ -17,36 +17,17 @@
  * is the softmax of all, renormalized. */
 enum { GATING_SOFTMAX = 1, GATING_SIGMOID = 2, GATING_SOFTMAX_OF_CHOSEN = 3 };
 
-typedef struct {
-    const char *architecture;
-    int gating;
-    bool renormalizes;
-} Family;
-
-static const Family families[] = {
-    {"llama", GATING_SOFTMAX, true},
-    {"qwen2moe", GATING_SOFTMAX, false},
-};
-
-static const Family *
-find_family(const char *architecture)
-{
-    for (size_t i = 0; i < G_N_ELEMENTS(families); i++)
-        if (strcmp(families[i].architecture, architecture) == 0)
-            return &families[i];
-    return NULL;
-}
-
 static void
-read_choice(SundogModelDimensions *dimensions, const Family *family, SundogKeys *keys)
+read_choice(SundogModelDimensions *dimensions, const SundogFamily *family, SundogKeys *keys)
 {
     SundogExpertDimensions *experts = &dimensions->experts;
-    uint32_t gating = sundog_keys_read_number_or(
-        keys, "expert_gating_func", GATING_SOFTMAX_OF_CHOSEN, (uint32_t)family->gating);
+    uint32_t gating =
+        sundog_keys_read_number_or(keys, "expert_gating_func", GATING_SOFTMAX_OF_CHOSEN,
+                                   family->experts_by_sigmoid ? GATING_SIGMOID : GATING_SOFTMAX);
     experts->is_sigmoid = gating == GATING_SIGMOID;
     experts->renormalizes =
         gating == GATING_SOFTMAX_OF_CHOSEN ||
-        sundog_keys_read_bool_or(keys, "expert_weights_norm", family->renormalizes);
+        sundog_keys_read_bool_or(keys, "expert_weights_norm", family->renormalizes_experts);
     experts->scale = sundog_keys_read_positive_or(keys, "expert_weights_scale", MAX_SCALE, 1);
 }
 
@@ -90,14 +71,14 @@ read_sizes(SundogModelDimensions *dimensions, SundogKeys *keys)
 }
 
 void
-sundog_expert_dimensions_read(SundogModelDimensions *dimensions, SundogKeys *keys)
+sundog_expert_dimensions_read(SundogModelDimensions *dimensions, const SundogFamily *family,
+                              SundogKeys *keys)
 {
     SundogExpertDimensions *experts = &dimensions->experts;
     experts->n_experts = sundog_keys_read_number_or(keys, "expert_count", MAX_EXPERTS, 0);
     if (experts->n_experts == 0)
         return;
-    const Family *family = find_family(dimensions->architecture);
-    if (family == NULL) {
+    if (!family->has_experts) {
         g_autofree char *key = sundog_keys_dup_name(keys, "expert_count");
         sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
                          "%s is %u, expected 0: %s models have no experts here", key,

@@ -10,10 +10,14 @@ static const SundogFamily families[] = {
      .window_rope_base = 10000,
      .scales_embedding = true,
      .layers_of_wide_scale = 62},
-    {.name = "llama", .pairs = SUNDOG_PAIRS_NEIGHBOURS_IN_GGUF},
+    {.name = "llama",
+     .pairs = SUNDOG_PAIRS_NEIGHBOURS_IN_GGUF,
+     .has_experts = true,
+     .renormalizes_experts = true},
     {.name = "qwen2"},
-    {.name = "qwen2moe"},
+    {.name = "qwen2moe", .has_experts = true},
     {.name = "qwen3"},
+    {.name = "qwen3moe", .has_experts = true, .renormalizes_experts = true},
 };
 
 const SundogFamily *

@@ -20,14 +20,10 @@ typedef enum {
     SHARED,
 } Extent;
 
-/* Which layers have a tensor. */
-typedef enum { EVERY, DENSE, MIXED, WITH_SHARED } Layers;
-
 typedef struct {
     const char *name; /* GGUF's, with %u for the layer */
     Extent rows;      /* ONE: a vector, which must hold plain floats */
     Extent columns;
-    Layers layers;
     bool is_stack; /* one after the other for all experts */
 } Role;
 
@@ -49,23 +45,23 @@ static const Role roles[] = {
     [SUNDOG_TENSOR_ATTENTION_K_NORM] = {.rows = ONE, .columns = HEAD},
     [SUNDOG_TENSOR_ATTENTION_POST_NORM] = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_MLP_NORM]         = {.rows = ONE, .columns = HIDDEN},
-    [SUNDOG_TENSOR_MLP_GATE]         = {.rows = MLP, .columns = HIDDEN, .layers = DENSE},
-    [SUNDOG_TENSOR_MLP_UP]           = {.rows = MLP, .columns = HIDDEN, .layers = DENSE},
-    [SUNDOG_TENSOR_MLP_DOWN]         = {.rows = HIDDEN, .columns = MLP, .layers = DENSE},
+    [SUNDOG_TENSOR_MLP_GATE]         = {.rows = MLP, .columns = HIDDEN},
+    [SUNDOG_TENSOR_MLP_UP]           = {.rows = MLP, .columns = HIDDEN},
+    [SUNDOG_TENSOR_MLP_DOWN]         = {.rows = HIDDEN, .columns = MLP},
     [SUNDOG_TENSOR_MLP_POST_NORM]    = {.rows = ONE, .columns = HIDDEN},
-    [SUNDOG_TENSOR_ROUTER]           = {.rows = EXPERTS, .columns = HIDDEN, .layers = MIXED},
-    [SUNDOG_TENSOR_ROUTER_BIAS]      = {.rows = ONE, .columns = EXPERTS, .layers = MIXED},
-    [SUNDOG_TENSOR_EXPERT_BIAS]      = {.rows = ONE, .columns = EXPERTS, .layers = MIXED},
-    [SUNDOG_TENSOR_EXPERT_GATE]      = {.rows = EXPERT, .columns = HIDDEN, .layers = MIXED, .is_stack = true},
-    [SUNDOG_TENSOR_EXPERT_UP]        = {.rows = EXPERT, .columns = HIDDEN, .layers = MIXED, .is_stack = true},
-    [SUNDOG_TENSOR_EXPERT_DOWN]      = {.rows = HIDDEN, .columns = EXPERT, .layers = MIXED, .is_stack = true},
-    [SUNDOG_TENSOR_EXPERT_GATE_BIAS] = {.rows = ONE, .columns = EXPERT, .layers = MIXED, .is_stack = true},
-    [SUNDOG_TENSOR_EXPERT_UP_BIAS]   = {.rows = ONE, .columns = EXPERT, .layers = MIXED, .is_stack = true},
-    [SUNDOG_TENSOR_EXPERT_DOWN_BIAS] = {.rows = ONE, .columns = HIDDEN, .layers = MIXED, .is_stack = true},
-    [SUNDOG_TENSOR_SHARED_GATE]      = {.rows = SHARED, .columns = HIDDEN, .layers = WITH_SHARED},
-    [SUNDOG_TENSOR_SHARED_UP]        = {.rows = SHARED, .columns = HIDDEN, .layers = WITH_SHARED},
-    [SUNDOG_TENSOR_SHARED_DOWN]      = {.rows = HIDDEN, .columns = SHARED, .layers = WITH_SHARED},
-    [SUNDOG_TENSOR_SHARED_SCALE]     = {.rows = ONE, .columns = HIDDEN, .layers = WITH_SHARED},
+    [SUNDOG_TENSOR_ROUTER]           = {.rows = EXPERTS, .columns = HIDDEN},
+    [SUNDOG_TENSOR_ROUTER_BIAS]      = {.rows = ONE, .columns = EXPERTS},
+    [SUNDOG_TENSOR_EXPERT_BIAS]      = {.rows = ONE, .columns = EXPERTS},
+    [SUNDOG_TENSOR_EXPERT_GATE]      = {.rows = EXPERT, .columns = HIDDEN, .is_stack = true},
+    [SUNDOG_TENSOR_EXPERT_UP]        = {.rows = EXPERT, .columns = HIDDEN, .is_stack = true},
+    [SUNDOG_TENSOR_EXPERT_DOWN]      = {.rows = HIDDEN, .columns = EXPERT, .is_stack = true},
+    [SUNDOG_TENSOR_EXPERT_GATE_BIAS] = {.rows = ONE, .columns = EXPERT, .is_stack = true},
+    [SUNDOG_TENSOR_EXPERT_UP_BIAS]   = {.rows = ONE, .columns = EXPERT, .is_stack = true},
+    [SUNDOG_TENSOR_EXPERT_DOWN_BIAS] = {.rows = ONE, .columns = HIDDEN, .is_stack = true},
+    [SUNDOG_TENSOR_SHARED_GATE]      = {.rows = SHARED, .columns = HIDDEN},
+    [SUNDOG_TENSOR_SHARED_UP]        = {.rows = SHARED, .columns = HIDDEN},
+    [SUNDOG_TENSOR_SHARED_DOWN]      = {.rows = HIDDEN, .columns = SHARED},
+    [SUNDOG_TENSOR_SHARED_SCALE]     = {.rows = ONE, .columns = HIDDEN},
 };
 /* clang-format on */
 
@@ -123,23 +119,6 @@ get_extent(const SundogModelDimensions *dimensions, Extent extent)
     g_assert_not_reached();
 }
 
-static bool
-is_in_layer(const SundogModelDimensions *dimensions, SundogTensorRole role, uint32_t layer)
-{
-    bool is_mixed = sundog_model_has_experts(dimensions, layer);
-    switch (roles[role].layers) {
-    case EVERY:
-        return true;
-    case DENSE:
-        return !is_mixed;
-    case MIXED:
-        return is_mixed;
-    case WITH_SHARED:
-        return is_mixed && dimensions->experts.shared_size > 0;
-    }
-    g_assert_not_reached();
-}
-
 /* A stack has one more dimension, except that its vectors lie in the place of rows. */
 static bool
 check_shape(const SundogSourceTensor *found, uint64_t n_rows, uint64_t n_columns,
@@ -177,8 +156,6 @@ static bool
 read_role(SundogTensors *tensors, const SundogModelDimensions *dimensions,
           const SundogSource *source, SundogTensorRole role, uint32_t layer, GError **error)
 {
-    if (!is_in_layer(dimensions, role, layer))
-        return true;
     g_autofree char *name = sundog_model_dup_tensor_name(role, layer);
     SundogSourceTensor found;
     if (!sundog_source_find_tensor(source, name, &found))

@@ -4,13 +4,15 @@
  */
 
 #include "engine/prepare/passes.h"
+#include "kernels/contract/activation.h"
 
 #include <string.h>
 
 /* Places of arguments in the operations' tables. */
 enum { LINEAR_A, LINEAR_W, LINEAR_BIAS, LINEAR_RESIDUAL, LINEAR_Y, LINEAR_WORKSPACE };
 enum { GATED_Y = 3 };
-enum { ATTENTION_O = 6 };
+enum { ATTENTION_O = 6, ATTENTION_HEAD_DIM = 2 };
+enum { COMBINE_X, COMBINE_WEIGHTS, COMBINE_RESIDUAL };
 enum { NORM_X, NORM_WEIGHT, NORM_Y };
 
 #define NOBODY UINT32_MAX
@@ -171,6 +173,19 @@ fuse_residual(Fusion *fusion, SundogOperation *add)
 }
 
 static void
+fuse_combined_residual(Fusion *fusion, SundogOperation *add)
+{
+    SundogOperation *combine = only_writer(fusion, add->arguments[0], SUNDOG_OP_COMBINE_EXPERTS);
+    if (combine == NULL || combine->arguments[COMBINE_RESIDUAL] != SUNDOG_BUFFER_NONE)
+        return;
+    const SundogBufferId arguments[] = {combine->arguments[COMBINE_X],
+                                        combine->arguments[COMBINE_WEIGHTS], add->arguments[1],
+                                        add->arguments[2]};
+    replace(add, SUNDOG_OP_COMBINE_EXPERTS, arguments);
+    remove_operation(fusion, combine);
+}
+
+static void
 fuse_norm(Fusion *fusion, SundogOperation *quantize)
 {
     SundogOperation *norm = only_writer(fusion, quantize->arguments[0], SUNDOG_OP_RMS_NORM);
@@ -189,7 +204,9 @@ static void
 fuse_output(Fusion *fusion, SundogOperation *quantize, SundogOperationKind kind, int y)
 {
     SundogOperation *writer = only_writer(fusion, quantize->arguments[0], kind);
-    if (writer == NULL)
+    /* A block of 32 must be one thread's: attention's threads share out heads. */
+    if (writer == NULL || (kind == SUNDOG_OP_ATTENTION &&
+                           writer->parameters[ATTENTION_HEAD_DIM].i % SUNDOG_ACTIVATION_BLOCK != 0))
         return;
     SundogBufferId a = quantize->arguments[1];
     *quantize = *writer;
@@ -207,6 +224,8 @@ fuse_products(Fusion *fusion, SundogOperation *operation)
         fuse_gated(fusion, operation);
     else if (operation->kind == SUNDOG_OP_ADD)
         fuse_residual(fusion, operation);
+    if (operation->kind == SUNDOG_OP_ADD)
+        fuse_combined_residual(fusion, operation);
 }
 
 static void

@@ -15,13 +15,15 @@
 bool sundog_pass_layouts(SundogProgram *program, GHashTable *tensors, bool is_for_cuda,
                          GError **error);
 
-/* Quantizes the input of every product with a quantized weight, once where several share it. */
+/* Quantizes the input of every product with a quantized weight, once where several share it; rows that
+ * are gathered for experts are quantized before. */
 void sundog_pass_activations(SundogProgram *program);
 
 /* Joins operations that the kernels carry out in one:
  *   linear ×3, join             linear_qkv
  *   linear ×2, gate             linear_gated
  *   linear, add                 linear with a residual, in place where nobody else reads it
+ *   combine_experts, add        combine_experts with a residual
  *   rms_norm, quantize          norm_quantize
  *   attention, quantize         attention that writes a8; so linear_gated */
 void sundog_pass_fuse(SundogProgram *program);

@@ -4,6 +4,7 @@
 
 #include "engine/core/step.h"
 #include "engine/format/error.h"
+#include "engine/recipe/components.h"
 #include "engine/recipe/rope.h"
 #include "kernels/contract/attention.h"
 #include "kernels/contract/linear.h"
@@ -226,8 +227,10 @@ add_workspace(SundogBuilder *builder)
     const SundogModelDimensions *dimensions = builder->dimensions;
     uint32_t n_columns = MAX(MAX(dimensions->hidden_size, dimensions->mlp_size),
                              dimensions->n_heads * dimensions->head_dim);
+    n_columns = MAX(n_columns, MAX(dimensions->experts.size, dimensions->experts.shared_size));
     size_t n_bytes = MAX(sundog_linear_workspace_bytes(n_columns),
                          sundog_attention_workspace_bytes(dimensions->head_dim));
+    n_bytes = MAX(n_bytes, sundog_component_experts_workspace_bytes(dimensions));
     const SundogExpression shape[] = {sundog_builder_variable(builder, SUNDOG_VARIABLE_UNITS),
                                       sundog_builder_constant(builder, (int64_t)n_bytes)};
     builder->workspace = sundog_builder_buffer(builder, "workspace", SUNDOG_BUFFER_TEMPORARY,

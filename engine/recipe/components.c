@@ -100,6 +100,14 @@ emit_logits(SundogBuilder *builder, SundogBufferId x, SundogTensorRole role)
         sundog_builder_emit_with(builder, SUNDOG_OP_SOFTCAP, &limit, product, logits);
 }
 
+SundogBufferId
+sundog_component_feed_forward(SundogBuilder *builder, SundogBufferId x, SundogGate function)
+{
+    return sundog_model_has_experts(builder->dimensions, builder->layer)
+               ? sundog_component_experts(builder, x, function)
+               : sundog_component_gated_mlp(builder, x, function);
+}
+
 void
 sundog_component_head(SundogBuilder *builder, SundogBufferId x)
 {

@@ -30,6 +30,14 @@ SundogBufferId sundog_component_attention(SundogBuilder *builder, SundogBufferId
 /* W_down (f(W_gate x) * W_up x) (Shazeer 2020). */
 SundogBufferId sundog_component_gated_mlp(SundogBuilder *builder, SundogBufferId x,
                                           SundogGate function);
+/* The mixture of experts of x; the present layer has one. */
+SundogBufferId sundog_component_experts(SundogBuilder *builder, SundogBufferId x,
+                                        SundogGate function);
+/* Bytes of workspace a unit that its choice needs. */
+size_t sundog_component_experts_workspace_bytes(const SundogModelDimensions *dimensions);
+/* The layer's mixture of experts, or the gated MLP where it has none. */
+SundogBufferId sundog_component_feed_forward(SundogBuilder *builder, SundogBufferId x,
+                                             SundogGate function);
 /* x + y, y scaled where the model says so. */
 SundogBufferId sundog_component_residual(SundogBuilder *builder, SundogBufferId x, SundogBufferId y,
                                          const char *name);

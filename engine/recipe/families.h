@@ -8,7 +8,8 @@
 /* Gemma 3: norms before and after each half, heads of queries and keys normed. */
 void sundog_gemma3_emit(SundogBuilder *builder);
 /* The Llama family: norm, grouped-query attention, norm, gated MLP, a residual around each. Also Qwen2,
- * which adds biases to the projections and pairs the halves of a head. */
+ * which adds biases to the projections and pairs the halves of a head; and both with experts: Mixtral,
+ * Qwen2 MoE. */
 void sundog_llama_emit(SundogBuilder *builder);
-/* Qwen3: Llama with heads of queries and keys normed. */
+/* Qwen3 and Qwen3 MoE: Llama with heads of queries and keys normed. */
 void sundog_qwen3_emit(SundogBuilder *builder);

@@ -11,7 +11,7 @@ emit_layer(SundogBuilder *builder, SundogBufferId x, SundogQkNorm qk_norm)
     y = sundog_component_attention(builder, y, qk_norm);
     x = sundog_component_residual(builder, x, y, "attention.sum");
     y = sundog_component_norm(builder, x, SUNDOG_TENSOR_MLP_NORM, "mlp.norm");
-    y = sundog_component_gated_mlp(builder, y, SUNDOG_GATE_SILU);
+    y = sundog_component_feed_forward(builder, y, SUNDOG_GATE_SILU);
     return sundog_component_residual(builder, x, y, "mlp.sum");
 }
 

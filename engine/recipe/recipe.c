@@ -11,10 +11,9 @@
 #include <string.h>
 
 static const SundogRecipe recipes[] = {
-    {"gemma3", "Gemma 3", sundog_gemma3_emit},
-    {"llama", "Llama", sundog_llama_emit},
-    {"qwen2", "Qwen2", sundog_llama_emit},
-    {"qwen3", "Qwen3", sundog_qwen3_emit},
+    {"gemma3", "Gemma 3", sundog_gemma3_emit}, {"llama", "Llama", sundog_llama_emit},
+    {"qwen2", "Qwen2", sundog_llama_emit},     {"qwen2moe", "Qwen2 MoE", sundog_llama_emit},
+    {"qwen3", "Qwen3", sundog_qwen3_emit},     {"qwen3moe", "Qwen3 MoE", sundog_qwen3_emit},
 };
 
 const SundogRecipe *

@@ -18,6 +18,8 @@ NAMES = {
     'model.layers.{}.self_attn.k_proj.bias': 'blk.{}.attn_k.bias',
     'model.layers.{}.self_attn.v_proj.bias': 'blk.{}.attn_v.bias',
     'model.layers.{}.self_attn.o_proj.weight': 'blk.{}.attn_output.weight',
+    'model.layers.{}.self_attn.q_norm.weight': 'blk.{}.attn_q_norm.weight',
+    'model.layers.{}.self_attn.k_norm.weight': 'blk.{}.attn_k_norm.weight',
     'model.layers.{}.post_attention_layernorm.weight': 'blk.{}.ffn_norm.weight',
     'model.layers.{}.mlp.gate_proj.weight': 'blk.{}.ffn_gate.weight',
     'model.layers.{}.mlp.up_proj.weight': 'blk.{}.ffn_up.weight',
