@@ -1,0 +1,450 @@
+/* References, and several schemas for one value made one. */
+
+#include "engine/text/constraint/schema-private.h"
+
+#include "engine/format/json.h"
+
+#include <string.h>
+
+#define MAX_DEPTH 64
+
+/* What a value can violate. All else is an annotation, or a place where schemas are kept. */
+static const char *const conditions[] = {
+    "$ref",
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "const",
+    "contains",
+    "dependencies",
+    "dependentRequired",
+    "dependentSchemas",
+    "enum",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "format",
+    "if",
+    "items",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "not",
+    "oneOf",
+    "pattern",
+    "patternProperties",
+    "prefixItems",
+    "properties",
+    "propertyNames",
+    "required",
+    "type",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "uniqueItems",
+};
+
+static bool
+is_condition(const char *key)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(conditions); i++)
+        if (strcmp(conditions[i], key) == 0)
+            return true;
+    return false;
+}
+
+bool
+sundog_schema_has_others(JsonObject *schema, const char *key)
+{
+    JsonObjectIter iter;
+    const char *name;
+    json_object_iter_init(&iter, schema);
+    while (json_object_iter_next(&iter, &name, NULL))
+        if (strcmp(name, key) != 0 && is_condition(name))
+            return true;
+    return false;
+}
+
+/* References */
+
+static JsonNode *
+step_into(JsonNode *node, const char *key)
+{
+    if (JSON_NODE_HOLDS_OBJECT(node))
+        return json_object_get_member(json_node_get_object(node), key);
+    if (!JSON_NODE_HOLDS_ARRAY(node) || !g_ascii_isdigit(*key))
+        return NULL;
+    char *end;
+    guint64 index = g_ascii_strtoull(key, &end, 10);
+    JsonArray *array = json_node_get_array(node);
+    return *end == '\0' && index < json_array_get_length(array)
+               ? json_array_get_element(array, (guint)index)
+               : NULL;
+}
+
+/* One part of a pointer without its escapes; owned by the caller, NULL where they are none. */
+static char *
+unescape(const char *part)
+{
+    g_autofree char *plain = g_uri_unescape_string(part, NULL);
+    if (plain == NULL)
+        return NULL;
+    GString *text = g_string_new(plain);
+    g_string_replace(text, "~1", "/", 0);
+    g_string_replace(text, "~0", "~", 0);
+    return g_string_free(text, FALSE);
+}
+
+JsonNode *
+sundog_schema_find(SundogSchemaCompiler *compiler, const char *reference)
+{
+    JsonNode *node = compiler->root;
+    if (strcmp(reference, "#") != 0 && !g_str_has_prefix(reference, "#/")) {
+        sundog_schema_refuse(compiler, "$ref", "“%.64s” leads out of this document", reference);
+        return NULL;
+    }
+    g_auto(GStrv) parts = g_strsplit(reference, "/", 0);
+    for (char **part = parts + 1; *part != NULL && node != NULL; part++) {
+        g_autofree char *key = unescape(*part);
+        node = key != NULL ? step_into(node, key) : NULL;
+    }
+    if (node == NULL)
+        sundog_schema_refuse(compiler, "$ref", "there is nothing at “%.64s”", reference);
+    return node;
+}
+
+/* Sameness */
+
+static bool
+is_number(JsonNode *node)
+{
+    GType type = json_node_get_value_type(node);
+    return JSON_NODE_HOLDS_VALUE(node) && (type == G_TYPE_INT64 || type == G_TYPE_DOUBLE);
+}
+
+static bool
+are_same_objects(JsonObject *first, JsonObject *second)
+{
+    JsonObjectIter iter;
+    const char *key;
+    JsonNode *member;
+    if (json_object_get_size(first) != json_object_get_size(second))
+        return false;
+    json_object_iter_init(&iter, first);
+    while (json_object_iter_next(&iter, &key, &member)) {
+        JsonNode *other = json_object_get_member(second, key);
+        if (other == NULL || !sundog_schema_is_same(member, other))
+            return false;
+    }
+    return true;
+}
+
+bool
+sundog_schema_is_same(JsonNode *first, JsonNode *second)
+{
+    if (is_number(first) && is_number(second))
+        return json_node_get_double(first) == json_node_get_double(second);
+    if (json_node_get_node_type(first) != json_node_get_node_type(second))
+        return false;
+    if (JSON_NODE_HOLDS_OBJECT(first))
+        return are_same_objects(json_node_get_object(first), json_node_get_object(second));
+    if (!JSON_NODE_HOLDS_ARRAY(first))
+        return json_node_equal(first, second);
+    JsonArray *left = json_node_get_array(first), *right = json_node_get_array(second);
+    guint n = json_array_get_length(left);
+    bool same = n == json_array_get_length(right);
+    for (guint i = 0; i < n && same; i++)
+        same = sundog_schema_is_same(json_array_get_element(left, i),
+                                     json_array_get_element(right, i));
+    return same;
+}
+
+/* Merging: what is left when both have a keyword */
+
+static JsonNode *
+new_list_node(JsonArray *list)
+{
+    JsonNode *node = json_node_new(JSON_NODE_ARRAY);
+    json_node_take_array(node, list);
+    return node;
+}
+
+static bool
+holds(JsonArray *list, JsonNode *value)
+{
+    for (guint i = 0; i < json_array_get_length(list); i++)
+        if (sundog_schema_is_same(json_array_get_element(list, i), value))
+            return true;
+    return false;
+}
+
+/* A name or a list of names as a list. */
+static JsonArray *
+dup_list(JsonNode *node)
+{
+    if (JSON_NODE_HOLDS_ARRAY(node))
+        return json_array_ref(json_node_get_array(node));
+    JsonArray *list = json_array_new();
+    json_array_add_element(list, json_node_ref(node));
+    return list;
+}
+
+static bool
+has_text(JsonArray *list, const char *text)
+{
+    for (guint i = 0; i < json_array_get_length(list); i++) {
+        JsonNode *node = json_array_get_element(list, i);
+        if (json_node_get_value_type(node) == G_TYPE_STRING &&
+            strcmp(json_node_get_string(node), text) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Types and values that both allow; `integer` is within `number`. */
+static JsonNode *
+intersect(JsonNode *first, JsonNode *second)
+{
+    g_autoptr(JsonArray) left = dup_list(first);
+    g_autoptr(JsonArray) right = dup_list(second);
+    JsonArray *both = json_array_new();
+    for (guint i = 0; i < json_array_get_length(left); i++)
+        if (holds(right, json_array_get_element(left, i)))
+            json_array_add_element(both, json_node_ref(json_array_get_element(left, i)));
+    bool integer = (has_text(left, "integer") && has_text(right, "number")) ||
+                   (has_text(left, "number") && has_text(right, "integer"));
+    if (integer && !has_text(both, "integer") && !has_text(both, "number"))
+        json_array_add_string_element(both, "integer");
+    return new_list_node(both);
+}
+
+static JsonNode *
+unite(JsonNode *first, JsonNode *second)
+{
+    g_autoptr(JsonArray) left = dup_list(first);
+    g_autoptr(JsonArray) right = dup_list(second);
+    JsonArray *all = json_array_new();
+    for (guint i = 0; i < json_array_get_length(left); i++)
+        json_array_add_element(all, json_node_ref(json_array_get_element(left, i)));
+    for (guint i = 0; i < json_array_get_length(right); i++)
+        if (!holds(left, json_array_get_element(right, i)))
+            json_array_add_element(all, json_node_ref(json_array_get_element(right, i)));
+    return new_list_node(all);
+}
+
+/* A schema that asks for both. */
+static JsonNode *
+require_both(JsonNode *first, JsonNode *second)
+{
+    JsonArray *all = json_array_new();
+    json_array_add_element(all, json_node_ref(first));
+    json_array_add_element(all, json_node_ref(second));
+    JsonObject *object = json_object_new();
+    json_object_set_array_member(object, "allOf", all);
+    JsonNode *node = json_node_new(JSON_NODE_OBJECT);
+    json_node_take_object(node, object);
+    return node;
+}
+
+static JsonNode *
+merge_properties(JsonNode *first, JsonNode *second)
+{
+    JsonObject *both = json_object_new();
+    JsonNode *const nodes[] = {first, second};
+    for (size_t i = 0; i < G_N_ELEMENTS(nodes); i++) {
+        JsonObjectIter iter;
+        const char *key;
+        JsonNode *member;
+        json_object_iter_init_ordered(&iter, json_node_get_object(nodes[i]));
+        while (json_object_iter_next_ordered(&iter, &key, &member)) {
+            JsonNode *known = json_object_get_member(both, key);
+            json_object_set_member(
+                both, key, known != NULL ? require_both(known, member) : json_node_ref(member));
+        }
+    }
+    JsonNode *node = json_node_new(JSON_NODE_OBJECT);
+    json_node_take_object(node, both);
+    return node;
+}
+
+static bool
+is_one_of(const char *key, const char *const *keys)
+{
+    for (; *keys != NULL; keys++)
+        if (strcmp(*keys, key) == 0)
+            return true;
+    return false;
+}
+
+/* The keyword's value where both have one, owned by the caller; NULL where that is not known. */
+static JsonNode *
+combine(const char *key, JsonNode *first, JsonNode *second)
+{
+    static const char *const least[] = {"minimum",  "exclusiveMinimum", "minLength",
+                                        "minItems", "minProperties",    NULL};
+    static const char *const most[] = {"maximum",  "exclusiveMaximum", "maxLength",
+                                       "maxItems", "maxProperties",    NULL};
+    bool numbers = is_number(first) && is_number(second);
+    if (sundog_schema_is_same(first, second))
+        return json_node_ref(first);
+    if (numbers && (is_one_of(key, least) || is_one_of(key, most))) {
+        bool takes_first = json_node_get_double(first) > json_node_get_double(second);
+        return json_node_ref(takes_first == is_one_of(key, least) ? first : second);
+    }
+    if (strcmp(key, "type") == 0 || strcmp(key, "enum") == 0)
+        return intersect(first, second);
+    if (strcmp(key, "required") == 0)
+        return unite(first, second);
+    if (strcmp(key, "properties") == 0 && JSON_NODE_HOLDS_OBJECT(first) &&
+        JSON_NODE_HOLDS_OBJECT(second))
+        return merge_properties(first, second);
+    if (strcmp(key, "items") == 0)
+        return require_both(first, second);
+    return NULL;
+}
+
+static bool
+forbids_others(JsonObject *schema)
+{
+    JsonNode *node = json_object_get_member(schema, "additionalProperties");
+    return node != NULL && json_node_get_value_type(node) == G_TYPE_BOOLEAN &&
+           !json_node_get_boolean(node);
+}
+
+/* `additionalProperties` speaks of the properties beside it alone, which a merged schema cannot say. */
+static bool
+agrees_on_others(JsonObject *closed, JsonObject *other)
+{
+    JsonNode *known = json_object_get_member(closed, "properties");
+    JsonNode *node = json_object_get_member(other, "properties");
+    if (!forbids_others(closed) || node == NULL || !JSON_NODE_HOLDS_OBJECT(node))
+        return true;
+    JsonObjectIter iter;
+    const char *key;
+    json_object_iter_init(&iter, json_node_get_object(node));
+    while (json_object_iter_next(&iter, &key, NULL))
+        if (known == NULL || !JSON_NODE_HOLDS_OBJECT(known) ||
+            !json_object_has_member(json_node_get_object(known), key))
+            return false;
+    return true;
+}
+
+static bool
+merge_into(SundogSchemaCompiler *compiler, JsonObject *into, JsonObject *from)
+{
+    JsonObjectIter iter;
+    const char *key;
+    JsonNode *member;
+    if (!agrees_on_others(into, from) || !agrees_on_others(from, into)) {
+        sundog_schema_refuse(compiler, "additionalProperties",
+                             "combined schemas forbid each other's properties");
+        return false;
+    }
+    json_object_iter_init_ordered(&iter, from);
+    while (json_object_iter_next_ordered(&iter, &key, &member)) {
+        JsonNode *known = json_object_get_member(into, key);
+        JsonNode *both = json_node_ref(member);
+        if (known != NULL && is_condition(key)) {
+            json_node_unref(both);
+            both = combine(key, known, member);
+        }
+        if (both == NULL) {
+            sundog_schema_refuse(compiler, key, "combined schemas differ in it");
+            return false;
+        }
+        json_object_set_member(into, key, both);
+    }
+    return true;
+}
+
+static JsonObject *
+copy_without(JsonObject *schema, const char *first, const char *second)
+{
+    JsonObject *copy = json_object_new();
+    JsonObjectIter iter;
+    const char *key;
+    JsonNode *member;
+    json_object_iter_init_ordered(&iter, schema);
+    while (json_object_iter_next_ordered(&iter, &key, &member))
+        if (strcmp(key, first) != 0 && strcmp(key, second) != 0)
+            json_object_set_member(copy, key, json_node_ref(member));
+    return copy;
+}
+
+static bool
+merge_all_of(SundogSchemaCompiler *compiler, JsonObject *into, JsonNode *node)
+{
+    if (!JSON_NODE_HOLDS_ARRAY(node)) {
+        sundog_schema_refuse(compiler, "allOf", "a list of schemas is expected");
+        return false;
+    }
+    JsonArray *list = json_node_get_array(node);
+    for (guint i = 0; i < json_array_get_length(list); i++) {
+        JsonObject *flat = sundog_schema_flatten(compiler, json_array_get_element(list, i));
+        if (flat == NULL || !merge_into(compiler, into, flat))
+            return false;
+    }
+    return true;
+}
+
+static JsonObject *
+flatten_object(SundogSchemaCompiler *compiler, JsonObject *schema)
+{
+    JsonNode *reference = json_object_get_member(schema, "$ref");
+    JsonNode *all = json_object_get_member(schema, "allOf");
+    if (reference == NULL && all == NULL)
+        return schema;
+    JsonObject *merged = copy_without(schema, "$ref", "allOf");
+    g_ptr_array_add(compiler->made, merged);
+    if (reference != NULL) {
+        JsonNode *target = json_node_get_value_type(reference) == G_TYPE_STRING
+                               ? sundog_schema_find(compiler, json_node_get_string(reference))
+                               : NULL;
+        if (target == NULL) {
+            sundog_schema_refuse(compiler, "$ref", "a text is expected");
+            return NULL;
+        }
+        JsonObject *flat = sundog_schema_flatten(compiler, target);
+        if (flat == NULL || !merge_into(compiler, merged, flat))
+            return NULL;
+    }
+    return all == NULL || merge_all_of(compiler, merged, all) ? merged : NULL;
+}
+
+JsonObject *
+sundog_schema_flatten(SundogSchemaCompiler *compiler, JsonNode *schema)
+{
+    if (json_node_get_value_type(schema) == G_TYPE_BOOLEAN && json_node_get_boolean(schema)) {
+        JsonObject *any = json_object_new();
+        g_ptr_array_add(compiler->made, any);
+        return any;
+    }
+    if (!JSON_NODE_HOLDS_OBJECT(schema)) {
+        bool is_false = json_node_get_value_type(schema) == G_TYPE_BOOLEAN;
+        sundog_schema_refuse(compiler, "schema",
+                             is_false ? "false allows no value" : "an object is expected");
+        return NULL;
+    }
+    if (compiler->depth >= MAX_DEPTH) {
+        sundog_schema_refuse(compiler, "$ref", "schemas refer to each other without end");
+        return NULL;
+    }
+    compiler->depth++;
+    JsonObject *flat = flatten_object(compiler, json_node_get_object(schema));
+    compiler->depth--;
+    return flat;
+}
+
+JsonObject *
+sundog_schema_merge(SundogSchemaCompiler *compiler, JsonObject *first, const char *skip,
+                    JsonNode *second)
+{
+    JsonObject *merged = copy_without(first, skip, skip);
+    g_ptr_array_add(compiler->made, merged);
+    JsonObject *flat = sundog_schema_flatten(compiler, second);
+    return flat != NULL && merge_into(compiler, merged, flat) ? merged : NULL;
+}

@@ -1,0 +1,450 @@
+/* Schemas: which kind one is, and the kinds that are not a type's own. */
+
+#include "engine/text/constraint/schema-private.h"
+
+#include "engine/format/json.h"
+
+#include <string.h>
+
+#define MAX_DEPTH 64
+#define MAX_SCHEMAS 20000
+
+uint32_t
+sundog_schema_refuse(SundogSchemaCompiler *compiler, const char *keyword, const char *format, ...)
+{
+    if (compiler->error != NULL && *compiler->error != NULL)
+        return SUNDOG_SCHEMA_FAILED;
+    va_list arguments;
+    va_start(arguments, format);
+    g_autofree char *reason = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    g_set_error(compiler->error, SUNDOG_GRAMMAR_ERROR, SUNDOG_GRAMMAR_ERROR_UNSUPPORTED,
+                "“%s” at %s: %s", keyword, compiler->path->str, reason);
+    return SUNDOG_SCHEMA_FAILED;
+}
+
+bool
+sundog_schema_get_count(SundogSchemaCompiler *compiler, JsonObject *schema, const char *keyword,
+                        uint32_t otherwise, uint32_t *count)
+{
+    JsonNode *node = json_object_get_member(schema, keyword);
+    *count = otherwise;
+    if (node == NULL)
+        return true;
+    GType type = json_node_get_value_type(node);
+    double value = type == G_TYPE_INT64 || type == G_TYPE_DOUBLE ? json_node_get_double(node) : -1;
+    if (value < 0 || value != (double)(uint64_t)value) {
+        sundog_schema_refuse(compiler, keyword, "a count of 0 or more is expected");
+        return false;
+    }
+    *count = (uint32_t)MIN(value, (double)(SUNDOG_AUTOMATON_UNBOUNDED - 1));
+    return true;
+}
+
+uint32_t
+sundog_schema_add_value_at(SundogSchemaCompiler *compiler, JsonNode *schema, const char *key,
+                           uint32_t from)
+{
+    gsize n_path = compiler->path->len;
+    g_string_append_printf(compiler->path, "/%s", key);
+    uint32_t to = sundog_schema_add_value(compiler, schema, from);
+    g_string_truncate(compiler->path, n_path);
+    return to;
+}
+
+/* $ref: a rule, so that schemas may hold themselves */
+
+static uint32_t
+add_reference(SundogSchemaCompiler *compiler, const char *reference, uint32_t from)
+{
+    JsonNode *target = sundog_schema_find(compiler, reference);
+    if (target == NULL)
+        return SUNDOG_SCHEMA_FAILED;
+    uint32_t rule = GPOINTER_TO_UINT(g_hash_table_lookup(compiler->rules, target));
+    if (rule == 0) {
+        rule = sundog_automaton_builder_add_state(compiler->builder) + 1;
+        g_hash_table_insert(compiler->rules, target, GUINT_TO_POINTER(rule));
+        g_autofree char *path = g_strdup(compiler->path->str);
+        g_string_assign(compiler->path, reference);
+        uint32_t end = sundog_schema_add_value(compiler, target, rule - 1);
+        g_string_assign(compiler->path, path);
+        if (end == SUNDOG_SCHEMA_FAILED)
+            return SUNDOG_SCHEMA_FAILED;
+        sundog_automaton_builder_accept(compiler->builder, end);
+    }
+    return sundog_automaton_builder_add_call(compiler->builder, from, rule - 1);
+}
+
+/* enum and const */
+
+static const char *
+type_of(JsonNode *value)
+{
+    if (JSON_NODE_HOLDS_NULL(value))
+        return "null";
+    if (JSON_NODE_HOLDS_OBJECT(value))
+        return "object";
+    if (JSON_NODE_HOLDS_ARRAY(value))
+        return "array";
+    GType type = json_node_get_value_type(value);
+    if (type == G_TYPE_STRING)
+        return "string";
+    if (type == G_TYPE_BOOLEAN)
+        return "boolean";
+    double number = json_node_get_double(value);
+    return number == (double)(int64_t)CLAMP(number, -9e18, 9e18) ? "integer" : "number";
+}
+
+static bool
+is_type(JsonNode *types, const char *type)
+{
+    if (types == NULL)
+        return true;
+    if (JSON_NODE_HOLDS_ARRAY(types)) {
+        JsonArray *list = json_node_get_array(types);
+        for (guint i = 0; i < json_array_get_length(list); i++)
+            if (is_type(json_array_get_element(list, i), type))
+                return true;
+        return false;
+    }
+    const char *name =
+        json_node_get_value_type(types) == G_TYPE_STRING ? json_node_get_string(types) : "";
+    return strcmp(name, type) == 0 || (strcmp(name, "number") == 0 && strcmp(type, "integer") == 0);
+}
+
+/* What a value of an enumeration may be held to beside it. */
+static bool
+stands_beside_values(SundogSchemaCompiler *compiler, JsonObject *schema)
+{
+    static const char *const checked[] = {"type", "enum", "const"};
+    g_autoptr(JsonObject) others = json_object_new();
+    JsonObjectIter iter;
+    const char *key;
+    JsonNode *member;
+    json_object_iter_init(&iter, schema);
+    while (json_object_iter_next(&iter, &key, &member)) {
+        bool is_checked = false;
+        for (size_t i = 0; i < G_N_ELEMENTS(checked); i++)
+            is_checked |= strcmp(key, checked[i]) == 0;
+        if (!is_checked)
+            json_object_set_member(others, key, json_node_ref(member));
+    }
+    if (!sundog_schema_has_others(others, ""))
+        return true;
+    sundog_schema_refuse(compiler, json_object_has_member(schema, "enum") ? "enum" : "const",
+                         "other conditions beside it are not supported: leave them out");
+    return false;
+}
+
+static void
+add_value_text(GPtrArray *texts, JsonObject *schema, JsonNode *value)
+{
+    JsonNode *constant = json_object_get_member(schema, "const");
+    if (!is_type(json_object_get_member(schema, "type"), type_of(value)) ||
+        (constant != NULL && !sundog_schema_is_same(constant, value)))
+        return;
+    g_ptr_array_add(texts, sundog_json_print(value, false));
+}
+
+static uint32_t
+add_values(SundogSchemaCompiler *compiler, JsonObject *schema, uint32_t from)
+{
+    g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
+    JsonNode *values = json_object_get_member(schema, "enum");
+    if (!stands_beside_values(compiler, schema))
+        return SUNDOG_SCHEMA_FAILED;
+    if (values == NULL) {
+        add_value_text(texts, schema, json_object_get_member(schema, "const"));
+    } else if (!JSON_NODE_HOLDS_ARRAY(values)) {
+        return sundog_schema_refuse(compiler, "enum", "a list is expected");
+    } else {
+        JsonArray *list = json_node_get_array(values);
+        for (guint i = 0; i < json_array_get_length(list); i++)
+            add_value_text(texts, schema, json_array_get_element(list, i));
+    }
+    if (texts->len == 0)
+        return sundog_schema_refuse(compiler, values != NULL ? "enum" : "const",
+                                    "no value is left");
+    return sundog_automaton_builder_add_choice(compiler->builder, from,
+                                               (const char *const *)texts->pdata, texts->len);
+}
+
+/* anyOf and oneOf */
+
+static bool
+are_exclusive(SundogSchemaCompiler *compiler, JsonArray *schemas)
+{
+    guint n = json_array_get_length(schemas);
+    for (guint i = 0; i < n; i++)
+        for (guint j = i + 1; j < n; j++)
+            if (!sundog_schema_excludes(compiler, json_array_get_element(schemas, i),
+                                        json_array_get_element(schemas, j))) {
+                sundog_schema_refuse(compiler, "oneOf",
+                                     "the alternatives %u and %u may both hold: use anyOf, or a "
+                                     "required property with a const of its own in each",
+                                     i, j);
+                return false;
+            }
+    return true;
+}
+
+static uint32_t
+add_alternative(SundogSchemaCompiler *compiler, JsonObject *schema, const char *keyword,
+                JsonNode *alternative, uint32_t from)
+{
+    if (!sundog_schema_has_others(schema, keyword))
+        return sundog_schema_add_value(compiler, alternative, from);
+    JsonObject *merged = sundog_schema_merge(compiler, schema, keyword, alternative);
+    if (merged == NULL)
+        return SUNDOG_SCHEMA_FAILED;
+    g_autoptr(JsonNode) node = json_node_new(JSON_NODE_OBJECT);
+    json_node_set_object(node, merged);
+    return sundog_schema_add_value(compiler, node, from);
+}
+
+static uint32_t
+add_alternatives(SundogSchemaCompiler *compiler, JsonObject *schema, const char *keyword,
+                 uint32_t from)
+{
+    JsonNode *node = json_object_get_member(schema, keyword);
+    JsonArray *list = JSON_NODE_HOLDS_ARRAY(node) ? json_node_get_array(node) : NULL;
+    if (list == NULL || json_array_get_length(list) == 0)
+        return sundog_schema_refuse(compiler, keyword, "a list of schemas is expected");
+    if (strcmp(keyword, "oneOf") == 0 && !are_exclusive(compiler, list))
+        return SUNDOG_SCHEMA_FAILED;
+    uint32_t to = sundog_automaton_builder_add_state(compiler->builder);
+    gsize n_path = compiler->path->len;
+    for (guint i = 0; i < json_array_get_length(list); i++) {
+        g_string_append_printf(compiler->path, "/%s/%u", keyword, i);
+        uint32_t begin = sundog_automaton_builder_add_state(compiler->builder);
+        uint32_t end =
+            add_alternative(compiler, schema, keyword, json_array_get_element(list, i), begin);
+        g_string_truncate(compiler->path, n_path);
+        if (end == SUNDOG_SCHEMA_FAILED)
+            return end;
+        sundog_automaton_builder_add_empty(compiler->builder, from, begin);
+        sundog_automaton_builder_add_empty(compiler->builder, end, to);
+    }
+    return to;
+}
+
+/* Types */
+
+static uint32_t
+add_word(SundogSchemaCompiler *compiler, const char *const *words, size_t n_words, uint32_t from)
+{
+    return sundog_automaton_builder_add_choice(compiler->builder, from, words, n_words);
+}
+
+static uint32_t
+add_type(SundogSchemaCompiler *compiler, JsonObject *schema, const char *type, uint32_t from)
+{
+    static const char *const booleans[] = {"true", "false"}, *const nothing[] = {"null"};
+    if (strcmp(type, "object") == 0)
+        return sundog_schema_add_object(compiler, schema, from);
+    if (strcmp(type, "array") == 0)
+        return sundog_schema_add_array(compiler, schema, from);
+    if (strcmp(type, "string") == 0)
+        return sundog_schema_add_string(compiler, schema, from);
+    if (strcmp(type, "integer") == 0 || strcmp(type, "number") == 0)
+        return sundog_schema_add_number(compiler, schema, *type == 'i', from);
+    if (strcmp(type, "boolean") == 0)
+        return add_word(compiler, booleans, G_N_ELEMENTS(booleans), from);
+    if (strcmp(type, "null") == 0)
+        return add_word(compiler, nothing, G_N_ELEMENTS(nothing), from);
+    return sundog_schema_refuse(compiler, "type", "“%.32s” is no type", type);
+}
+
+/* The types that keywords speak of, where there is no `type`: of all that are valid, the meant ones. */
+static const struct {
+    const char *keyword;
+    const char *type;
+} meant[] = {
+    {"properties", "object"},
+    {"required", "object"},
+    {"additionalProperties", "object"},
+    {"patternProperties", "object"},
+    {"propertyNames", "object"},
+    {"minProperties", "object"},
+    {"maxProperties", "object"},
+    {"items", "array"},
+    {"prefixItems", "array"},
+    {"minItems", "array"},
+    {"maxItems", "array"},
+    {"pattern", "string"},
+    {"format", "string"},
+    {"minLength", "string"},
+    {"maxLength", "string"},
+    {"minimum", "number"},
+    {"maximum", "number"},
+    {"exclusiveMinimum", "number"},
+    {"exclusiveMaximum", "number"},
+    {"multipleOf", "number"},
+};
+
+static void
+add_meant_types(JsonObject *schema, GPtrArray *types)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(meant); i++)
+        if (json_object_has_member(schema, meant[i].keyword) &&
+            !g_ptr_array_find_with_equal_func(types, meant[i].type, g_str_equal, NULL))
+            g_ptr_array_add(types, (char *)meant[i].type);
+}
+
+static bool
+add_named_type(SundogSchemaCompiler *compiler, JsonNode *node, GPtrArray *types)
+{
+    if (json_node_get_value_type(node) != G_TYPE_STRING) {
+        sundog_schema_refuse(compiler, "type", "a name or a list of names is expected");
+        return false;
+    }
+    g_ptr_array_add(types, (char *)json_node_get_string(node));
+    return true;
+}
+
+static bool
+find_types(SundogSchemaCompiler *compiler, JsonObject *schema, GPtrArray *types)
+{
+    JsonNode *node = json_object_get_member(schema, "type");
+    if (node == NULL) {
+        add_meant_types(schema, types);
+        return true;
+    }
+    if (!JSON_NODE_HOLDS_ARRAY(node))
+        return add_named_type(compiler, node, types);
+    JsonArray *list = json_node_get_array(node);
+    for (guint i = 0; i < json_array_get_length(list); i++)
+        if (!add_named_type(compiler, json_array_get_element(list, i), types))
+            return false;
+    if (types->len == 0)
+        sundog_schema_refuse(compiler, "type", "the list is empty");
+    return types->len > 0;
+}
+
+static uint32_t
+add_typed(SundogSchemaCompiler *compiler, JsonObject *schema, uint32_t from)
+{
+    g_autoptr(GPtrArray) types = g_ptr_array_new();
+    if (!find_types(compiler, schema, types))
+        return SUNDOG_SCHEMA_FAILED;
+    if (types->len == 0)
+        return sundog_automaton_builder_add_call(compiler->builder, from,
+                                                 sundog_json_grammar_get_value(compiler->json));
+    if (types->len == 1)
+        return add_type(compiler, schema, types->pdata[0], from);
+    uint32_t to = sundog_automaton_builder_add_state(compiler->builder);
+    for (guint i = 0; i < types->len; i++) {
+        uint32_t begin = sundog_automaton_builder_add_state(compiler->builder);
+        uint32_t end = add_type(compiler, schema, types->pdata[i], begin);
+        if (end == SUNDOG_SCHEMA_FAILED)
+            return end;
+        sundog_automaton_builder_add_empty(compiler->builder, from, begin);
+        sundog_automaton_builder_add_empty(compiler->builder, end, to);
+    }
+    return to;
+}
+
+/* Known to JSON Schema, and not enforced here whatever their value; where it is this one, they say
+ * nothing. */
+static const struct {
+    const char *keyword;
+    const char *harmless;
+} unsupported[] = {
+    {"not", ""},
+    {"if", ""},
+    {"contains", ""},
+    {"dependentRequired", "{}"},
+    {"dependentSchemas", "{}"},
+    {"dependencies", "{}"},
+    {"unevaluatedProperties", "true"},
+    {"unevaluatedItems", "true"},
+    {"uniqueItems", "false"},
+    {"$dynamicRef", ""},
+    {"$recursiveRef", ""},
+};
+
+static bool
+is_supported(SundogSchemaCompiler *compiler, JsonObject *schema)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(unsupported); i++) {
+        JsonNode *node = json_object_get_member(schema, unsupported[i].keyword);
+        g_autofree char *text = node != NULL ? sundog_json_print(node, false) : NULL;
+        if (text != NULL && strcmp(text, unsupported[i].harmless) != 0) {
+            sundog_schema_refuse(compiler, unsupported[i].keyword,
+                                 "this keyword cannot be enforced by this server: leave it out");
+            return false;
+        }
+    }
+    return true;
+}
+
+static uint32_t
+add_flat(SundogSchemaCompiler *compiler, JsonObject *schema, uint32_t from)
+{
+    if (!is_supported(compiler, schema))
+        return SUNDOG_SCHEMA_FAILED;
+    if (json_object_has_member(schema, "enum") || json_object_has_member(schema, "const"))
+        return add_values(compiler, schema, from);
+    if (json_object_has_member(schema, "anyOf"))
+        return add_alternatives(compiler, schema, "anyOf", from);
+    if (json_object_has_member(schema, "oneOf"))
+        return add_alternatives(compiler, schema, "oneOf", from);
+    return add_typed(compiler, schema, from);
+}
+
+/* A schema that is a reference and nothing else. */
+static const char *
+get_plain_reference(JsonNode *schema)
+{
+    JsonObject *object = JSON_NODE_HOLDS_OBJECT(schema) ? json_node_get_object(schema) : NULL;
+    JsonNode *node = object != NULL ? json_object_get_member(object, "$ref") : NULL;
+    if (node == NULL || json_node_get_value_type(node) != G_TYPE_STRING ||
+        sundog_schema_has_others(object, "$ref"))
+        return NULL;
+    return json_node_get_string(node);
+}
+
+uint32_t
+sundog_schema_add_value(SundogSchemaCompiler *compiler, JsonNode *schema, uint32_t from)
+{
+    if (compiler->depth >= MAX_DEPTH || ++compiler->n_schemas > MAX_SCHEMAS)
+        return sundog_schema_refuse(compiler, "$ref",
+                                    "schemas are nested deeper than %d or are more than %d",
+                                    MAX_DEPTH, MAX_SCHEMAS);
+    const char *reference = get_plain_reference(schema);
+    uint32_t to;
+    compiler->depth++;
+    if (reference != NULL) {
+        to = add_reference(compiler, reference, from);
+    } else {
+        JsonObject *flat = sundog_schema_flatten(compiler, schema);
+        to = flat != NULL ? add_flat(compiler, flat, from) : SUNDOG_SCHEMA_FAILED;
+    }
+    compiler->depth--;
+    return to;
+}
+
+bool
+sundog_schema_add(SundogJsonGrammar *json, JsonNode *schema, uint32_t *rule, GError **error)
+{
+    g_autoptr(GHashTable) rules = g_hash_table_new(NULL, NULL);
+    g_autoptr(GPtrArray) made = g_ptr_array_new_with_free_func((GDestroyNotify)json_object_unref);
+    g_autoptr(GString) path = g_string_new("#");
+    g_autoptr(JsonNode) any = json_node_init_boolean(json_node_alloc(), TRUE);
+    GError *problem = NULL;
+    SundogSchemaCompiler compiler = {.json = json,
+                                     .builder = json->builder,
+                                     .root = schema,
+                                     .rules = rules,
+                                     .any = any,
+                                     .made = made,
+                                     .path = path,
+                                     .error = &problem};
+    *rule = sundog_automaton_builder_add_state(json->builder);
+    uint32_t end = sundog_schema_add_value(&compiler, schema, *rule);
+    if (end != SUNDOG_SCHEMA_FAILED)
+        sundog_automaton_builder_accept(json->builder, end);
+    else
+        g_propagate_error(error, problem);
+    return end != SUNDOG_SCHEMA_FAILED;
+}
