@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+"""Holds constraints to judges that know nothing of them: every random answer under a schema's masks is
+valid to Python's jsonschema, under an expression's matches Python's re, and schemas that cannot be held
+are refused by the keyword's name.
+
+    tests/text/test-constraints.py WALKER [SEED [N_SCHEMAS]]
+
+WALKER is the built constraint-walker. Skips (77) where jsonschema is not there."""
+
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+
+try:
+    import jsonschema
+except ImportError:
+    print('1..0 # SKIP jsonschema is not installed (python3-jsonschema)')
+    sys.exit(77)
+
+CACHE = os.environ.get('SUNDOG_TEST_CACHE', os.path.expanduser('~/.cache/sundog-tests'))
+
+STRING = {'type': 'string'}
+INTEGER = {'type': 'integer'}
+
+# Written as people write them: tools, records, unions, references, trees.
+SCHEMAS = [
+    True, {}, {'type': 'object'}, {'type': 'array'}, {'type': ['string', 'null']},
+    {'type': 'object', 'properties': {}}, {'type': 'object', 'properties': {}, 'additionalProperties': False},
+    {'const': 'x'}, {'const': {'a': [1, None]}}, {'enum': [1, 1.5, 'two', None, True, [], {'k': 'v'}]},
+    {'type': 'string', 'enum': ['a', 'ab', 'abc', 5]},
+    {'type': 'object', 'properties': {'location': STRING, 'unit': {'enum': ['celsius', 'fahrenheit']}},
+     'required': ['location']},
+    {'type': 'object', 'properties': {'a': STRING, 'b': INTEGER, 'c': {'type': 'boolean'}}, 'required': ['b']},
+    {'type': 'object', 'properties': {'a': STRING, 'b': INTEGER}, 'additionalProperties': INTEGER},
+    {'type': 'object', 'properties': {'a': INTEGER, 'ab': INTEGER, 'é': INTEGER, 'q"\\': INTEGER},
+     'additionalProperties': STRING},
+    {'type': 'object', 'required': ['x'], 'properties': {'y': STRING}},
+    {'type': 'object', 'additionalProperties': {'type': 'array', 'items': INTEGER}},
+    {'type': 'object', 'additionalProperties': INTEGER, 'minProperties': 1, 'maxProperties': 3},
+    {'type': 'object', 'patternProperties': {'^x-[a-z]+$': INTEGER}, 'additionalProperties': False},
+    {'type': 'object', 'propertyNames': {'pattern': '^[a-z]{1,3}$'}, 'additionalProperties': STRING},
+    {'type': 'object', 'propertyNames': {'enum': ['a', 'b']}},
+    {'type': 'array', 'items': INTEGER, 'minItems': 2, 'maxItems': 5},
+    {'type': 'array', 'items': INTEGER, 'minItems': 3}, {'type': 'array', 'maxItems': 0},
+    {'type': 'array', 'prefixItems': [STRING, INTEGER], 'items': {'type': 'boolean'}},
+    {'type': 'array', 'prefixItems': [STRING, INTEGER], 'items': False, 'minItems': 1},
+    {'type': 'array', 'prefixItems': [STRING, INTEGER, STRING], 'maxItems': 2},
+    {'type': 'array', 'items': {'type': 'array', 'items': {'type': 'number'}, 'minItems': 1}},
+    {'type': 'string', 'minLength': 3, 'maxLength': 5}, {'type': 'string', 'maxLength': 0},
+    {'type': 'string', 'minLength': 2}, {'type': 'string', 'maxLength': 300},
+    {'type': 'string', 'pattern': '^[A-Z]{2}[0-9]+$'}, {'type': 'string', 'pattern': '^ab+c'},
+    {'type': 'string', 'pattern': '^(\\([0-9]{3}\\))?[0-9]{3}-[0-9]{4}$'},
+    {'type': 'string', 'pattern': '^["\\\\\\n\\t]{1,4}$'}, {'type': 'string', 'pattern': '^a|^b$'},
+    {'type': 'string', 'pattern': '^[^a-z]*$'}, {'type': 'string', 'pattern': '^[a-c]{2,4}$', 'maxLength': 4},
+    {'type': 'string', 'format': 'date'}, {'type': 'string', 'format': 'date-time'},
+    {'type': 'string', 'format': 'time'}, {'type': 'string', 'format': 'uuid'},
+    {'type': 'string', 'format': 'email'}, {'type': 'string', 'format': 'ipv4'},
+    {'type': 'string', 'format': 'ipv6'}, {'type': 'string', 'format': 'hostname'},
+    {'type': 'string', 'format': 'uri'}, {'type': 'string', 'format': 'made-up'},
+    {'type': 'integer', 'minimum': 0}, {'type': 'integer', 'minimum': 17, 'maximum': 4711},
+    {'type': 'integer', 'exclusiveMinimum': -5, 'exclusiveMaximum': 5}, {'type': 'integer', 'maximum': -3},
+    {'type': 'integer', 'minimum': 7, 'maximum': 7}, {'type': 'integer', 'minimum': 0.5, 'maximum': 99.5},
+    {'type': 'number', 'minimum': 0}, {'type': 'number', 'exclusiveMinimum': 0, 'maximum': 1},
+    {'type': 'number', 'minimum': -1.25, 'maximum': 3.375}, {'type': 'number', 'exclusiveMaximum': -0.5},
+    {'type': 'number', 'minimum': 99.9, 'maximum': 100.1}, {'type': 'number', 'exclusiveMinimum': 2.5},
+    {'type': 'number', 'multipleOf': 1}, {'minimum': 3}, {'type': ['number', 'null'], 'minimum': 3},
+    {'anyOf': [STRING, INTEGER, {'type': 'null'}]},
+    {'anyOf': [{'type': 'object', 'properties': {'a': STRING}, 'required': ['a']}, {'type': 'array'}]},
+    {'type': 'object', 'properties': {'k': STRING}, 'required': ['k'],
+     'anyOf': [{'properties': {'a': INTEGER}, 'required': ['a']}, {'properties': {'b': STRING}}]},
+    {'oneOf': [{'type': 'object', 'properties': {'kind': {'const': 'cat'}, 'lives': INTEGER}, 'required': ['kind']},
+               {'type': 'object', 'properties': {'kind': {'const': 'dog'}, 'name': STRING}, 'required': ['kind']}]},
+    {'oneOf': [{'type': 'string'}, {'type': 'number'}, {'type': 'null'}]},
+    {'allOf': [{'type': 'object', 'properties': {'a': STRING}, 'required': ['a']},
+               {'properties': {'b': INTEGER, 'a': {'maxLength': 3}}, 'required': ['b']}]},
+    {'allOf': [{'type': 'integer', 'minimum': 3}, {'maximum': 9}]},
+    {'type': 'object', 'properties': {'child': {'$ref': '#'}, 'value': INTEGER}, 'required': ['value']},
+    {'$ref': '#/$defs/node', '$defs': {'node': {
+        'type': 'object', 'properties': {'name': STRING, 'kids': {'type': 'array', 'items': {'$ref': '#/$defs/node'}}},
+        'required': ['name', 'kids'], 'additionalProperties': False}}},
+    {'definitions': {'a b/c~d': INTEGER}, '$ref': '#/definitions/a%20b~1c~0d'},
+    {'anyOf': [INTEGER, {'type': 'array', 'items': {'$ref': '#/anyOf/0'}}]},
+    {'$ref': '#/$defs/x', 'description': 'more', '$defs': {'x': STRING}},
+    {'$defs': {'x': {'type': 'string'}}, 'properties': {'p': {'$ref': '#/$defs/x', 'maxLength': 2}}, 'type': 'object'},
+    {'type': 'object', 'title': 'T', 'description': 'D', 'examples': [1], 'default': {}, '$schema': 'https://x',
+     'properties': {'deprecated': {'type': 'string', 'deprecated': True, 'x-own': 3}}},
+]
+
+# What is refused, and the keyword that the refusal names.
+REFUSED = [
+    ({'not': STRING}, 'not'), ({'if': STRING, 'then': STRING}, 'if'), ({'type': 'array', 'uniqueItems': True}, 'uniqueItems'),
+    ({'type': 'array', 'contains': STRING}, 'contains'), ({'type': 'number', 'multipleOf': 0.5}, 'multipleOf'),
+    ({'type': 'string', 'pattern': '(?=a)b'}, 'pattern'), ({'type': 'string', 'pattern': '[z-a]'}, 'pattern'),
+    ({'type': 'string', 'pattern': '(a)\\1'}, 'pattern'), ({'type': 'string', 'pattern': '\\bx'}, 'pattern'),
+    ({'type': 'string', 'pattern': 'a**'}, 'pattern'), ({'type': 'string', 'pattern': '(a'}, 'pattern'),
+    ({'type': 'string', 'pattern': '^a+$', 'maxLength': 3}, 'maxLength'), ({'type': 'strin'}, 'type'), ({'type': 3}, 'type'),
+    ({'type': 'object', 'properties': {'a': STRING}, 'patternProperties': {'b': STRING}}, 'patternProperties'),
+    ({'oneOf': [STRING, {'type': ['string', 'null']}]}, 'oneOf'), ({'$ref': '#/nowhere'}, '$ref'),
+    ({'$ref': 'http://example.com/x'}, '$ref'), ({'allOf': [{'type': 'string'}, {'type': 'integer'}]}, 'type'),
+    ({'type': 'object', 'required': ['a'], 'additionalProperties': False}, 'required'),
+    ({'type': 'integer', 'minimum': 5, 'maximum': 4}, 'minimum'), ({'enum': []}, 'enum'), ({'anyOf': []}, 'anyOf'),
+    ({'type': 'object', 'properties': {'a': {'not': {}}}}, '#/properties/a'), (False, 'false'), (3, 'object'),
+    ({'type': 'object', 'minProperties': 5}, 'minProperties'), ({'type': 'string', 'minLength': 5, 'maxLength': 4}, 'minLength'),
+    ({'$ref': '#'}, 'finite'), ({'allOf': [{'$ref': '#'}]}, 'without end'),
+    ({'type': 'object', 'properties': {'a': {'$ref': '#'}}, 'required': ['a']}, 'finite'),
+    ({'type': 'array', 'minItems': 2, 'maxItems': 1}, 'minItems'), ({'dependentRequired': {'a': ['b']}}, 'dependentRequired'),
+    ({'type': 'array', 'unevaluatedItems': False}, 'unevaluatedItems'),
+    ({'type': 'string', 'pattern': '(' * 300 + 'a' + ')' * 300}, 'pattern'),
+]
+
+EXPRESSIONS = [
+    r'abc', r'(a|b)+c?', r'[a-z]{3,7}\d*', r'\w+@\w+\.(com|org)', r'[^\s"]{1,4}', r'(?:x{2}){1,3}y', r'^start.*$',
+    r'(?P<y>\d{4})-(?P<m>0[1-9]|1[0-2])', r'\u00e9\x41[\u4e00-\u9fff]', r'a{0,3}b{2,}', r'', r'(|a)b', r'[\d\-x]+', r'\.\*\[\]',
+    r'(a+|b)*c', r'[ab]{20}', r'.{5}', r'\S\W\D',
+]
+
+GRAMMARS = [
+    ('root ::= "a" b* | "c"\nb ::= [0-9] | "-" # digits\n', r'a[0-9-]*|c'),
+    ('root ::= item ("," item){2,3}\nitem ::= [a-z]+ "\\n"?\n', r'[a-z]+\n?(,[a-z]+\n?){2,3}'),
+    ('root ::=\n  "x" |\n  "y" | ("z"\n "w")?\n', r'x|y|(zw)?'),
+    ('root ::= [^a-zA-Z\\n]{2} "\\x41\\u00e9"', r'[^a-zA-Z\n]{2}Aé'),
+]
+BAD_GRAMMARS = [
+    ('root ::= root "a" | "b"', 'itself'), ('root ::= x', '“x”'), ('root = "a"', '::='), ('root ::= "a', 'closed'),
+    ('root ::= "a" root', 'finite'), ('x ::= "a"', 'root'), ('root ::= <tok>', 'tokens'), ('root ::= ("a"?){3}', 'empty'),
+    ('root ::= "a"\nroot ::= "b"', 'twice'), ('root ::= ' + '(' * 300, 'deep'), ('root ::= [b-a]', 'backwards'),
+]
+
+
+def random_schema(rand, depth):
+    """Any schema of the supported keywords, more simple ones the deeper it stands."""
+    kinds = ['string', 'integer', 'number', 'boolean', 'null', 'enum', 'format']
+    kind = rand.choice(kinds if depth <= 0 else kinds + ['object', 'array', 'anyOf', 'map', 'tuple'] * 2)
+    low = rand.randint(-50, 50)
+    if kind == 'string':
+        least = rand.randint(0, 4)
+        return rand.choice([STRING, {'type': 'string', 'minLength': least, 'maxLength': least + rand.randint(0, 200)},
+                            {'type': 'string', 'pattern': rand.choice(['^[a-f0-9]{2,9}$', '[xyz]', '^\\d+(\\.\\d+)?$'])}])
+    if kind == 'integer':
+        return rand.choice([INTEGER, {'type': 'integer', 'minimum': low}, {'type': 'integer', 'maximum': low},
+                            {'type': 'integer', 'minimum': low, 'exclusiveMaximum': low + rand.randint(1, 5000)}])
+    if kind == 'number':
+        bound = low / rand.choice([1, 2, 8, 10])
+        return rand.choice([{'type': 'number'}, {'type': 'number', 'minimum': bound},
+                            {'type': 'number', 'exclusiveMinimum': bound, 'maximum': bound + rand.randint(1, 90)}])
+    if kind == 'enum':
+        return {'enum': rand.sample(['red', 'green', 'blue', 1, 2.5, None, False, 'ré"d\\', [1, 2]], rand.randint(1, 5))}
+    if kind == 'format':
+        return {'type': 'string', 'format': rand.choice(['date', 'date-time', 'uuid', 'ipv4', 'unknown'])}
+    if kind == 'array':
+        least = rand.randint(0, 3)
+        return {'type': 'array', 'items': random_schema(rand, depth - 1), 'minItems': least,
+                'maxItems': least + rand.randint(0, 30)}
+    if kind == 'tuple':
+        return {'type': 'array', 'prefixItems': [random_schema(rand, depth - 1) for _ in range(rand.randint(1, 3))],
+                'items': rand.choice([False, True, INTEGER]), 'minItems': rand.randint(0, 1)}
+    if kind == 'anyOf':
+        return {'anyOf': [random_schema(rand, depth - 1) for _ in range(rand.randint(1, 3))]}
+    if kind == 'map':
+        return {'type': 'object', 'additionalProperties': random_schema(rand, depth - 1)}
+    if kind == 'object':
+        names = rand.sample(['id', 'name', 'naïve', 'a"b', 'value', 'list', 'next', 'n', ''], rand.randint(0, 6))
+        schema = {'type': 'object', 'properties': {name: random_schema(rand, depth - 1) for name in names},
+                  'required': [name for name in names if rand.random() < 0.5]}
+        if rand.random() < 0.6:
+            schema['additionalProperties'] = rand.choice([False, True, random_schema(rand, depth - 2)])
+        return schema
+    return {'type': kind}
+
+
+class Walker:
+    def __init__(self, program, seed, n_walks, *more):
+        self.command = [program, str(seed), str(n_walks), *more]
+
+    def walk(self, lines):
+        text = ''.join(json.dumps(line, ensure_ascii=False) + '\n' for line in lines)
+        done = subprocess.run(self.command, input=text.encode(), stdout=subprocess.PIPE, check=True)
+        return [json.loads(line) for line in done.stdout.decode().split('\n') if line]
+
+
+def fault_of_schema(schema, answer):
+    if 'error' in answer:
+        return f'refused: {answer["error"]}'
+    if not answer['texts']:
+        return 'no walk ended'
+    validator = jsonschema.Draft202012Validator(schema)
+    for text in answer['texts']:
+        try:
+            value = json.loads(text)
+        except ValueError as error:
+            return f'{error}: {text!r}'
+        problem = jsonschema.exceptions.best_match(validator.iter_errors(value))
+        if problem is not None:
+            return f'{problem.message}: {text!r}'
+    return None
+
+
+def fault_of_texts(expression, answer):
+    if 'error' in answer:
+        return f'refused: {answer["error"]}'
+    wrong = [text for text in answer['texts'] if not re.fullmatch(expression, text, re.ASCII)]
+    return f'{wrong[0]!r} does not match' if wrong else None if answer['texts'] else 'no walk ended'
+
+
+def main():
+    program = sys.argv[1]
+    seed = int(sys.argv[2]) if len(sys.argv) > 2 else 7
+    n_random = int(sys.argv[3]) if len(sys.argv) > 3 else 200
+    rand = random.Random(seed)
+    schemas = SCHEMAS + [random_schema(rand, 3) for _ in range(n_random)]
+    faults = []
+    n_texts = 0
+
+    def judge(what, fault):
+        if fault:
+            faults.append(f'{json.dumps(what, ensure_ascii=False)[:600]}: {fault}')
+
+    walkers = [Walker(program, seed, 6)]
+    model = os.path.join(CACHE, 'smollm2.gguf')
+    if os.path.exists(model):
+        walkers.append(Walker(program, seed + 1, 2, model))
+    for walker in walkers:
+        for schema, answer in zip(schemas, walker.walk([{'schema': schema} for schema in schemas])):
+            judge(schema, fault_of_schema(schema, answer))
+            n_texts += len(answer.get('texts', []))
+    walker = walkers[0]
+    for (schema, word), answer in zip(REFUSED, walker.walk([{'schema': schema} for schema, _ in REFUSED])):
+        judge(schema, None if word in answer.get('error', '') else f'not refused by {word!r}: {str(answer)[:300]}')
+    for expression, answer in zip(EXPRESSIONS, walker.walk([{'pattern': e} for e in EXPRESSIONS])):
+        judge(expression, fault_of_texts(expression, answer))
+    for (grammar, expression), answer in zip(GRAMMARS, walker.walk([{'gbnf': g} for g, _ in GRAMMARS])):
+        judge(grammar, fault_of_texts(expression, answer))
+    for (grammar, word), answer in zip(BAD_GRAMMARS, walker.walk([{'gbnf': g} for g, _ in BAD_GRAMMARS])):
+        judge(grammar, None if word in answer.get('error', '') else f'not refused by {word!r}: {str(answer)[:300]}')
+    words = ['a', 'ab', 'b', 'hello "you"', 'ü']
+    judge('choice', fault_of_texts('|'.join(words), walker.walk([{'choice': words}])[0]))
+    judge('object', fault_of_schema({'type': 'object'}, walker.walk([{}])[0]))
+    for fault in faults:
+        print(fault)
+    print(f'{len(schemas)} schemas, {n_texts} answers judged, {len(faults)} faults')
+    return 1 if faults else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
