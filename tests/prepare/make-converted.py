@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A tiny random model of each dense family, converted by llama.cpp, and its logits from transformers.
+"""A tiny random model of each family, converted by llama.cpp, and its logits from transformers.
 
   make-converted.py LLAMA_CPP OUTPUT [NAME ...]     writes OUTPUT/NAME.gguf and OUTPUT/NAME.json
 
@@ -40,15 +40,38 @@ FAMILIES = {
     'gemma3': ('Gemma3Text', 'Gemma3ForCausalLM',
                {'num_hidden_layers': 7, 'hidden_size': 24, 'intermediate_size': 32, 'sliding_window': 20,
                 'query_pre_attn_scalar': 16, 'num_attention_heads': 2, 'num_key_value_heads': 1}),
+    'mixtral': ('Mixtral', 'MixtralForCausalLM',
+                {'intermediate_size': 16, 'num_local_experts': 4, 'num_experts_per_tok': 2}),
+    'qwen2moe': ('Qwen2Moe', 'Qwen2MoeForCausalLM',
+                 {'num_experts': 5, 'num_experts_per_tok': 3, 'moe_intermediate_size': 32,
+                  'shared_expert_intermediate_size': 64}),
     'qwen3': ('Qwen3', 'Qwen3ForCausalLM', {'head_dim': 32}),
+    'qwen3moe': ('Qwen3Moe', 'Qwen3MoeForCausalLM',
+                 {'num_experts': 7, 'num_experts_per_tok': 3, 'moe_intermediate_size': 16, 'head_dim': 24,
+                  'norm_topk_prob': True}),
 }
 
+# Files in Q8_0; the others are in F16.
+QUANTIZED = {'qwen2moe'}
 
-def randomize(model):
+
+def round_values(parameter, quantized):
+    """To what the file will hold, so that it holds the very same."""
+    if not quantized or parameter.ndim < 2:
+        return parameter.half().float()
+    kind = gguf_models.gguf.GGMLQuantizationType.Q8_0
+    quants = gguf_models.gguf.quants
+    rows = quants.dequantize(quants.quantize(parameter.detach().numpy(), kind), kind)
+    return torch.from_numpy(rows).reshape(parameter.shape)
+
+
+def randomize(model, quantized):
     """Norms that are all ones and biases that are all zero would hide a swapped weight. Values are
     rounded to what the file holds them in."""
     with torch.no_grad():
-        for name, parameter in model.named_parameters():
+        for name, parameter in [*model.named_parameters(), *model.named_buffers()]:
+            if name.startswith('model.rotary_emb'):
+                continue
             if 'norm' in name:
                 parameter.uniform_(-0.5, 0.5)
                 if not model.config.model_type.startswith('gemma'):
@@ -56,7 +79,7 @@ def randomize(model):
             elif 'bias' in name or 'sinks' in name:
                 parameter.normal_(0, 0.5)
             else:
-                parameter.copy_(parameter.half().float())
+                parameter.copy_(round_values(parameter, quantized))
 
 
 def make_model(name):
@@ -65,7 +88,7 @@ def make_model(name):
     config = getattr(transformers, config_class + 'Config')(**{**SIZES, **configuration})
     config._attn_implementation = 'eager'
     model = getattr(transformers, model_class)(config).float().eval()
-    randomize(model)
+    randomize(model, name in QUANTIZED)
     return model
 
 
@@ -76,10 +99,11 @@ def save_tokenizer(folder):
     tokenizers.Tokenizer(model).save(os.path.join(folder, 'tokenizer.json'))
 
 
-def convert(folder, path):
+def convert(folder, path, quantized):
     import conversion
     import gguf
     logging.disable(logging.WARNING)
+    kind = 'MOSTLY_Q8_0' if quantized else 'MOSTLY_F16'
     parameters = conversion.ModelBase.load_hparams(pathlib.Path(folder), False)
     architecture = conversion.get_model_architecture(parameters, conversion.ModelType.TEXT)
     base = conversion.get_model_class(architecture)
@@ -87,7 +111,7 @@ def convert(folder, path):
         'model_arch': base.model_arch,
         'set_vocab': lambda self: gguf_models.write_vocabulary(self.gguf_writer, VOCABULARY)})
     with torch.inference_mode():
-        made(pathlib.Path(folder), gguf.LlamaFileType.MOSTLY_F16, pathlib.Path(path),
+        made(pathlib.Path(folder), gguf.LlamaFileType[kind], pathlib.Path(path),
              model_name='tiny').write()
 
 
@@ -107,7 +131,7 @@ def make(output, name):
     with tempfile.TemporaryDirectory() as folder:
         model.save_pretrained(folder)
         save_tokenizer(folder)
-        convert(folder, os.path.join(output, name + '.gguf'))
+        convert(folder, os.path.join(output, name + '.gguf'), name in QUANTIZED)
     write_numbers(os.path.join(output, name + '.json'), model)
 
 
