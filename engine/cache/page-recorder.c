@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Pages a sequence must have before it is kept. */
-#define LEAST_PAGES 4
+#define LEAST_PAGES 3
 
 typedef struct {
     uint8_t name[SUNDOG_RECORD_HASH_BYTES];

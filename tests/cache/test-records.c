@@ -222,7 +222,7 @@ test_not_kept(void)
 {
     World world;
     uint32_t tokens[MAX_TOKENS];
-    keep(1, 5, 15, 1 << 20);
+    keep(1, 5, 11, 1 << 20);
     g_assert_cmpuint(empty_folder(), ==, 0);
 
     fill_tokens(tokens, 5);
