@@ -32,7 +32,7 @@ static void G_GNUC_PRINTF(3, 4)
 static bool
 names(const SundogLaunchField *field, SundogBufferId id)
 {
-    return field->kind == SUNDOG_FIELD_BUFFER && field->buffer == id;
+    return sundog_launch_field_names_buffer(field) && field->buffer == id;
 }
 
 static bool
@@ -104,6 +104,26 @@ check_range(Check *check, const SundogLaunch *launch, const SundogLaunchField *f
         fault(check, launch, "\"%s\" may not be written", buffer->name);
 }
 
+/* What the driver makes maps of: rows of bf16 that begin at whole 16 bytes. */
+static void
+check_map(Check *check, const SundogLaunch *launch, const SundogLaunchField *field)
+{
+    const SundogBuffer *buffer = sundog_program_get_buffer(check->program, field->buffer);
+    int64_t n_rows =
+        sundog_expression_evaluate(check->list->expressions, field->value, &check->bounds);
+    int64_t n_columns =
+        buffer->rank == 2
+            ? sundog_expression_evaluate(sundog_program_get_expressions(check->program),
+                                         buffer->shape[1], &check->bounds)
+            : 0;
+    if (buffer->rank != 2 || buffer->dtype != SUNDOG_DTYPE_BF16 || n_columns % 8 != 0)
+        fault(check, launch, "\"%s\" is no matrix of bf16 with a multiple of 8 columns",
+              buffer->name);
+    if (n_rows < 1 || n_rows > SUNDOG_LAUNCH_MAX_BOX_ROWS || field->access != SUNDOG_ACCESS_READ)
+        fault(check, launch, "\"%s\" is copied in boxes of %" G_GINT64_FORMAT " rows, not 1 to %d",
+              buffer->name, n_rows, SUNDOG_LAUNCH_MAX_BOX_ROWS);
+}
+
 static void
 read_buffer(Check *check, const SundogLaunch *launch, const SundogLaunchField *field)
 {
@@ -118,13 +138,16 @@ flow_launch(Check *check, const SundogLaunch *launch)
 {
     const SundogLaunchField *fields = sundog_launch_list_get_fields(check->list, launch);
     for (uint32_t i = 0; i < launch->n_fields; i++)
-        if (fields[i].kind == SUNDOG_FIELD_BUFFER) {
+        if (sundog_launch_field_names_buffer(&fields[i])) {
             check_range(check, launch, &fields[i]);
+            if (fields[i].kind == SUNDOG_FIELD_TENSOR_MAP)
+                check_map(check, launch, &fields[i]);
             if ((fields[i].access & SUNDOG_ACCESS_READ) != 0)
                 read_buffer(check, launch, &fields[i]);
         }
     for (uint32_t i = 0; i < launch->n_fields; i++)
-        if (fields[i].kind == SUNDOG_FIELD_BUFFER && (fields[i].access & SUNDOG_ACCESS_WRITE) != 0)
+        if (sundog_launch_field_names_buffer(&fields[i]) &&
+            (fields[i].access & SUNDOG_ACCESS_WRITE) != 0)
             check->is_written[fields[i].buffer] = true;
 }
 
@@ -134,7 +157,7 @@ ids_are_known(Check *check, const SundogLaunch *launch)
     uint32_t n = sundog_program_get_n_buffers(check->program);
     const SundogLaunchField *fields = sundog_launch_list_get_fields(check->list, launch);
     for (uint32_t i = 0; i < launch->n_fields; i++) {
-        if (fields[i].kind != SUNDOG_FIELD_BUFFER)
+        if (!sundog_launch_field_names_buffer(&fields[i]))
             continue;
         if (fields[i].buffer < n)
             continue;

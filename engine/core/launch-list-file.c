@@ -150,10 +150,13 @@ read_field(const SundogLaunchList *list, const SundogLaunch *launch, SundogReade
     field.all_bytes = read_flag(reader);
     field.n_bytes = read_expression(list, reader);
     field.value = read_expression(list, reader);
-    uint32_t size = field.kind == SUNDOG_FIELD_EXPRESSION ? 4 : 8;
-    if (field.kind < SUNDOG_FIELD_BUFFER || field.kind > SUNDOG_FIELD_STEP)
+    bool is_map = field.kind == SUNDOG_FIELD_TENSOR_MAP;
+    uint32_t size = field.kind == SUNDOG_FIELD_EXPRESSION ? 4
+                    : is_map                              ? SUNDOG_LAUNCH_MAP_BYTES
+                                                          : 8;
+    if (field.kind < SUNDOG_FIELD_BUFFER || field.kind > SUNDOG_FIELD_TENSOR_MAP)
         sundog_reader_fail(reader, SUNDOG_FORMAT_ERROR_INVALID, "a field of kind %d", field.kind);
-    else if (field.at % size != 0 || size > launch->n_parameter_bytes ||
+    else if (field.at % (is_map ? 64 : size) != 0 || size > launch->n_parameter_bytes ||
              field.at > launch->n_parameter_bytes - size)
         sundog_reader_fail(reader, SUNDOG_FORMAT_ERROR_INVALID,
                            "a field at byte %u of %u parameter bytes", field.at,

@@ -169,7 +169,7 @@ sundog_launch_list_dup_lifetimes(const SundogLaunchList *list, const SundogProgr
         const SundogLaunch *launch = sundog_launch_list_get_launch(list, i);
         const SundogLaunchField *fields = sundog_launch_list_get_fields(list, launch);
         for (uint32_t f = 0; f < launch->n_fields; f++)
-            if (fields[f].kind == SUNDOG_FIELD_BUFFER && fields[f].buffer < n_buffers)
+            if (sundog_launch_field_names_buffer(&fields[f]) && fields[f].buffer < n_buffers)
                 extend(&lifetimes[fields[f].buffer], launch);
     }
     return lifetimes;

@@ -25,17 +25,23 @@ typedef enum {
     SUNDOG_FIELD_EXPRESSION, /* i32: its value at the shape */
     SUNDOG_FIELD_RING,       /* u64: the mapped ring of tokens */
     SUNDOG_FIELD_STEP,       /* u64: the counters of the device's steps */
+    SUNDOG_FIELD_TENSOR_MAP, /* 128 bytes: how a buffer is copied in boxes */
 } SundogFieldKind;
+
+#define SUNDOG_LAUNCH_MAP_BYTES 128
+#define SUNDOG_LAUNCH_MAX_BOX_ROWS 256
 
 typedef struct {
     SundogFieldKind kind;
     uint32_t at; /* in the launch's parameter bytes */
-    /* Of a BUFFER: */
+    /* Of a BUFFER, and of a TENSOR_MAP, whose buffer is a matrix of bf16, read: */
     SundogBufferId buffer;
     SundogAccess access;      /* READ, WRITE or UPDATE */
     SundogExpression n_bytes; /* touched, where all_bytes is false */
     bool all_bytes;           /* touched as far as the buffer's shape says */
-    /* Of an EXPRESSION: */
+    /* Of an EXPRESSION: what is written; of a TENSOR_MAP: the rows of a box, 1 to
+     * SUNDOG_LAUNCH_MAX_BOX_ROWS. A box has 64 columns, the 16-byte pieces of its rows exchanged over
+     * 128 bytes; what is past the buffer's rows at the shape, or its columns, is zero. */
     SundogExpression value;
 } SundogLaunchField;
 
@@ -72,6 +78,12 @@ typedef struct {
 /* Sizes that a parameter block and a grid may have. */
 #define SUNDOG_LAUNCH_MAX_PARAMETER_BYTES 1024
 #define SUNDOG_LAUNCH_MAX_THREADS 1024
+
+static inline bool
+sundog_launch_field_names_buffer(const SundogLaunchField *field)
+{
+    return field->kind == SUNDOG_FIELD_BUFFER || field->kind == SUNDOG_FIELD_TENSOR_MAP;
+}
 
 typedef struct SundogLaunchList SundogLaunchList;
 

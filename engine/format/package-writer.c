@@ -9,6 +9,7 @@
 #include "engine/format/package-folder.h"
 #include "engine/format/package-private.h"
 #include "engine/format/segment-hash.h"
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -56,6 +57,19 @@ sundog_package_writer_append(SundogPackageWriter *writer, const void *data, size
     g_return_val_if_fail(writer->open != NULL, false);
     sundog_segment_hash_append(&writer->hash, data, n_bytes);
     return sundog_file_write_all(writer->fd, data, n_bytes, writer->open->path, error);
+}
+
+bool
+sundog_package_writer_append_hole(SundogPackageWriter *writer, uint64_t n_bytes, GError **error)
+{
+    g_return_val_if_fail(writer->open != NULL && writer->hash.n_bytes == 0, false);
+    sundog_segment_hash_append_zeros(&writer->hash, n_bytes);
+    if (ftruncate(writer->fd, (off_t)n_bytes) == 0 &&
+        lseek(writer->fd, (off_t)n_bytes, SEEK_SET) >= 0)
+        return true;
+    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_IO, "%s: %s", writer->open->path,
+                g_strerror(errno));
+    return false;
 }
 
 bool

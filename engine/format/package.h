@@ -51,6 +51,9 @@ SundogPackageWriter *sundog_package_writer_new(const char *folder, GError **erro
 bool sundog_package_writer_begin(SundogPackageWriter *writer, const char *path, GError **error);
 bool sundog_package_writer_append(SundogPackageWriter *writer, const void *data, size_t n_bytes,
                                   GError **error);
+/* Zeros as a hole in the file, which takes no room on disk; only as the first of a member. */
+bool sundog_package_writer_append_hole(SundogPackageWriter *writer, uint64_t n_bytes,
+                                       GError **error);
 bool sundog_package_writer_end(SundogPackageWriter *writer, GError **error);
 /* Adds "format" and "members" to the manifest, signs, syncs and renames; replaces an old folder
  * in one exchange. The writer is done after it, also on failure. */

@@ -2,6 +2,8 @@
 
 #include "engine/format/segment-hash.h"
 
+#include <string.h>
+
 static void
 begin_segment(SundogSegmentHash *hash)
 {
@@ -50,6 +52,24 @@ sundog_segment_hash_append(SundogSegmentHash *hash, const void *data, size_t n_b
         if (n == left)
             end_segment(hash);
     }
+}
+
+void
+sundog_segment_hash_append_zeros(SundogSegmentHash *hash, uint64_t n_bytes)
+{
+    g_return_if_fail(hash->n_bytes % hash->segment_bytes == 0);
+    g_autofree uint8_t *zeros = g_malloc0((size_t)hash->segment_bytes);
+    uint8_t first[SUNDOG_HASH_BYTES];
+    for (uint64_t done = 0; done < n_bytes / hash->segment_bytes; done++) {
+        if (done == 0) {
+            sundog_segment_hash_append(hash, zeros, (size_t)hash->segment_bytes);
+            memcpy(first, hash->hashes->data + hash->hashes->len - sizeof first, sizeof first);
+            continue;
+        }
+        g_byte_array_append(hash->hashes, first, sizeof first);
+        hash->n_bytes += hash->segment_bytes;
+    }
+    sundog_segment_hash_append(hash, zeros, (size_t)(n_bytes % hash->segment_bytes));
 }
 
 void

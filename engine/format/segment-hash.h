@@ -24,5 +24,7 @@ typedef struct {
 void sundog_segment_hash_init(SundogSegmentHash *hash, uint64_t segment_bytes);
 void sundog_segment_hash_clear(SundogSegmentHash *hash);
 void sundog_segment_hash_append(SundogSegmentHash *hash, const void *data, size_t n_bytes);
+/* As if so many zeros were appended, of which whole segments are hashed once. Only at a segment's begin. */
+void sundog_segment_hash_append_zeros(SundogSegmentHash *hash, uint64_t n_bytes);
 /* Ends a last, shorter segment; a stream of no bytes has no segment. */
 void sundog_segment_hash_finish(SundogSegmentHash *hash);

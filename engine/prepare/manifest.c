@@ -18,7 +18,8 @@ describe_model(const SundogPlan *plan, SundogModel *model, const SundogPrepareOp
                GError **error)
 {
     const SundogModelDimensions *dimensions = sundog_model_get_dimensions(model);
-    const char *sha256 = sundog_model_get_sha256(model, options->cancellable, error);
+    const char *sha256 =
+        options->hollow ? "" : sundog_model_get_sha256(model, options->cancellable, error);
     if (sha256 == NULL)
         return NULL;
     g_autofree char *file = g_path_get_basename(sundog_model_get_path(model));

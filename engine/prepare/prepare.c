@@ -194,12 +194,22 @@ write_texts(const SundogModel *model, SundogPackageWriter *writer, GError **erro
 }
 
 static bool
+write_hole(const SundogPlan *plan, SundogPackageWriter *writer, GError **error)
+{
+    return sundog_package_writer_begin(writer, SUNDOG_CORE_WEIGHTS, error) &&
+           sundog_package_writer_append_hole(writer, plan->weight_bytes, error) &&
+           sundog_package_writer_end(writer, error);
+}
+
+static bool
 write_members(const SundogPlan *plan, SundogModel *model, SundogPackageWriter *writer,
               const SundogPrepareOptions *options, GError **error)
 {
     report(options, "weights", FRACTION_WEIGHTS);
     if (!write_programs(plan, writer, error) || !write_launches(plan, writer, error) ||
-        !sundog_pack_weights(plan, writer, options, report_weights, (void *)options, error))
+        !(options->hollow
+              ? write_hole(plan, writer, error)
+              : sundog_pack_weights(plan, writer, options, report_weights, (void *)options, error)))
         return false;
     report(options, "text", FRACTION_TEXT);
     return write_texts(model, writer, error);
@@ -242,9 +252,11 @@ write_core(const SundogPlan *plan, SundogModel *model, SundogPackageWriter *writ
            const SundogKeyring *keyring, const SundogPrepareOptions *options, GError **error)
 {
     Hashing hashing;
-    hashing_start(&hashing, model);
+    if (!options->hollow)
+        hashing_start(&hashing, model);
     bool ok = write_members(plan, model, writer, options, error);
-    hashing_stop(&hashing, ok);
+    if (!options->hollow)
+        hashing_stop(&hashing, ok);
     if (!ok)
         return false;
     report(options, "sign", FRACTION_SIGN);

@@ -20,6 +20,9 @@ typedef struct {
     SundogActivations activations; /* on the host; CUDA's are bf16 */
     uint32_t max_context;          /* 0: what the model was trained for */
     unsigned n_threads;            /* 0: all processors */
+    /* For measuring with random weights: the file is not read beyond its header, the core's weights are
+     * a hole, and the model's hash is left out. */
+    bool hollow;
     /* The makers' sampling profile ({"temperature", "top_p", …}) over the general one, or NULL. */
     JsonObject *sampling;
     /* phase is one of "plan", "weights", "text", "sign"; fraction of the whole, 0 to 1. */

@@ -16,6 +16,7 @@ typedef struct {
                 GError **error);
     bool (*read)(SundogReplay *replay, const char *name, void *to, size_t n_bytes, GError **error);
     void (*set_times)(SundogReplay *replay, int64_t *times_ns);
+    void (*leave_out)(SundogReplay *replay, uint64_t operations); /* or NULL */
     /* Both pages have been checked. */
     void (*copy_page)(SundogReplay *replay, int32_t from, int32_t to);
     /* NULL where pages do not leave the device. The page has been checked. */

@@ -72,6 +72,9 @@ typedef struct {
 #define SUNDOG_CUDA_EVENT_NO_TIMING 2
 #define SUNDOG_CUDA_HOST_PORTABLE_MAPPED 3
 #define SUNDOG_CUDA_NOT_READY 600
+#define SUNDOG_CUDA_MAP_BF16 9
+#define SUNDOG_CUDA_MAP_SWIZZLE_128B 3
+#define SUNDOG_CUDA_MAP_PROMOTE_256B 3
 
 /* X(field, symbol, arguments) */
 #define SUNDOG_CUDA_FUNCTIONS(X)                                                                  \
@@ -111,6 +114,9 @@ typedef struct {
     X(event_record, "cuEventRecord", (CUevent, CUstream))                                         \
     X(event_synchronize, "cuEventSynchronize", (CUevent))                                         \
     X(launch, "cuLaunchKernelEx", (const SundogCudaLaunchConfig *, CUfunction, void **, void **)) \
+    X(tensor_map_encode, "cuTensorMapEncodeTiled",                                                \
+      (void *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const uint32_t *,       \
+       const uint32_t *, int, int, int, int))                                                     \
     X(graph_create, "cuGraphCreate", (CUgraph *, unsigned))                                       \
     X(graph_destroy, "cuGraphDestroy", (CUgraph))                                                 \
     X(graph_add_kernel, "cuGraphAddKernelNode_v2",                                                \

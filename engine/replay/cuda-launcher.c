@@ -31,6 +31,7 @@ typedef struct {
 
 struct SundogCudaLauncher {
     SundogCudaDevice *device;
+    const SundogProgram *program;
     const SundogLaunchList *list;
     CUdeviceptr *buffers;
     SundogCudaBinding binding;
@@ -39,6 +40,7 @@ struct SundogCudaLauncher {
     GArray *graphs;   /* of Graph */
     Launch *launches; /* room for the longest variant and the ingesting kernel */
     uint32_t max_launches;
+    uint64_t left_out; /* bits of operation kinds */
 };
 
 static bool
@@ -64,7 +66,8 @@ sundog_cuda_launcher_new(SundogCudaDevice *device, const SundogCore *core, const
                          const SundogCudaBinding *binding, GError **error)
 {
     g_autoptr(SundogCudaLauncher) launcher = g_new0(SundogCudaLauncher, 1);
-    uint32_t n_buffers = sundog_program_get_n_buffers(sundog_core_get_program(core, program));
+    launcher->program = sundog_core_get_program(core, program);
+    uint32_t n_buffers = sundog_program_get_n_buffers(launcher->program);
     launcher->device = device;
     launcher->list = sundog_core_get_launch_list(core, program);
     launcher->binding = *binding;
@@ -93,39 +96,83 @@ sundog_cuda_launcher_free(SundogCudaLauncher *launcher)
     g_free(launcher);
 }
 
-static void
+/* A matrix of bf16 for copies in boxes of 64 columns, as launch-list.h says. */
+static bool
+encode_map(const SundogCudaLauncher *launcher, const SundogLaunchField *field,
+           const SundogShape *shape, uint8_t *bytes, GError **error)
+{
+    const SundogExpressionPool *pool = sundog_launch_list_get_expressions(launcher->list);
+    const SundogBuffer *buffer = sundog_program_get_buffer(launcher->program, field->buffer);
+    const uint64_t sizes[2] = {(uint64_t)sundog_expression_evaluate(pool, buffer->shape[1], shape),
+                               (uint64_t)sundog_expression_evaluate(pool, buffer->shape[0], shape)};
+    const uint64_t strides[1] = {sizes[0] * sizeof(uint16_t)};
+    const uint32_t box[2] = {SUNDOG_CUDA_GROUP_CHUNK,
+                             (uint32_t)sundog_expression_evaluate(pool, field->value, shape)};
+    const uint32_t steps[2] = {1, 1};
+    const SundogCudaDriver *driver = launcher->device->driver;
+    SundogCudaTensorMap map;
+    G_STATIC_ASSERT(sizeof map == SUNDOG_LAUNCH_MAP_BYTES);
+    if (!sundog_cuda_succeeded(
+            driver,
+            driver->tensor_map_encode(&map, SUNDOG_CUDA_MAP_BF16, 2,
+                                      (void *)(uintptr_t)launcher->buffers[field->buffer], sizes,
+                                      strides, box, steps, 0, SUNDOG_CUDA_MAP_SWIZZLE_128B,
+                                      SUNDOG_CUDA_MAP_PROMOTE_256B, 0),
+            buffer->name, error))
+        return false;
+    memcpy(bytes + field->at, &map, sizeof map);
+    return true;
+}
+
+static bool
 fill_field(const SundogCudaLauncher *launcher, const SundogLaunchField *field,
-           const SundogShape *shape, uint8_t *bytes)
+           const SundogShape *shape, uint8_t *bytes, GError **error)
 {
     uint64_t address = 0;
-    if (field->kind == SUNDOG_FIELD_EXPRESSION) {
+    switch (field->kind) {
+    case SUNDOG_FIELD_TENSOR_MAP:
+        return encode_map(launcher, field, shape, bytes, error);
+    case SUNDOG_FIELD_EXPRESSION: {
         int32_t value = (int32_t)sundog_expression_evaluate(
             sundog_launch_list_get_expressions(launcher->list), field->value, shape);
         memcpy(bytes + field->at, &value, sizeof value);
-        return;
+        return true;
     }
-    if (field->kind == SUNDOG_FIELD_BUFFER)
+    case SUNDOG_FIELD_BUFFER:
         address = launcher->buffers[field->buffer];
-    else
-        address =
-            field->kind == SUNDOG_FIELD_RING ? launcher->binding.ring : launcher->binding.step;
+        break;
+    case SUNDOG_FIELD_RING:
+        address = launcher->binding.ring;
+        break;
+    case SUNDOG_FIELD_STEP:
+        address = launcher->binding.step;
+        break;
+    }
     memcpy(bytes + field->at, &address, sizeof address);
+    return true;
 }
 
-/* False where the shape leaves nothing to do. */
+/* The launch's grid; false where the shape leaves nothing to do. */
 static bool
-resolve_launch(const SundogCudaLauncher *launcher, uint32_t index, const SundogShape *shape,
-               Launch *to)
+find_grid(const SundogCudaLauncher *launcher, const SundogLaunch *launch, const SundogShape *shape,
+          unsigned grid[3])
 {
-    const SundogLaunch *launch = sundog_launch_list_get_launch(launcher->list, index);
-    const SundogLaunchField *fields = sundog_launch_list_get_fields(launcher->list, launch);
     for (int d = 0; d < 3; d++) {
         int64_t size = sundog_expression_evaluate(
             sundog_launch_list_get_expressions(launcher->list), launch->grid[d], shape);
         if (size < 1)
             return false;
-        to->grid[d] = (unsigned)size;
+        grid[d] = (unsigned)size;
     }
+    return true;
+}
+
+static bool
+resolve_launch(const SundogCudaLauncher *launcher, uint32_t index, const SundogShape *shape,
+               Launch *to, GError **error)
+{
+    const SundogLaunch *launch = sundog_launch_list_get_launch(launcher->list, index);
+    const SundogLaunchField *fields = sundog_launch_list_get_fields(launcher->list, launch);
     to->function = launcher->functions[index];
     to->n_threads = launch->n_threads;
     to->n_shared_bytes = launch->n_shared_bytes;
@@ -134,8 +181,20 @@ resolve_launch(const SundogCudaLauncher *launcher, uint32_t index, const SundogS
     memcpy(to->bytes, sundog_launch_list_get_parameters(launcher->list, launch),
            launch->n_parameter_bytes);
     for (uint32_t i = 0; i < launch->n_fields; i++)
-        fill_field(launcher, &fields[i], shape, (uint8_t *)to->bytes);
+        if (!fill_field(launcher, &fields[i], shape, (uint8_t *)to->bytes, error))
+            return false;
     return true;
+}
+
+/* A launch of several operations is left out with the last of them, which is what it is made for. */
+static bool
+is_left_out(const SundogCudaLauncher *launcher, const SundogLaunch *launch)
+{
+    if (launcher->left_out == 0)
+        return false;
+    uint32_t last = launch->first_operation + launch->n_operations - 1;
+    return (launcher->left_out >> sundog_program_get_operation(launcher->program, last)->kind &
+            1) != 0;
 }
 
 static uint32_t
@@ -163,13 +222,19 @@ resolve_launches(SundogCudaLauncher *launcher, const SundogShape *shape, GError 
     memcpy(launches[0].bytes, &ingest, sizeof ingest);
     launches[0].parameters[0] = launches[0].bytes;
     uint32_t n = 1;
-    for (uint32_t i = 0; i < variant->n_launches; i++)
+    for (uint32_t i = 0; i < variant->n_launches; i++) {
+        const SundogLaunch *launch =
+            sundog_launch_list_get_launch(launcher->list, variant->first_launch + i);
+        if (is_left_out(launcher, launch))
+            continue;
         /* What follows a launch that has nothing to do has nothing to do either: rows with logits are
          * gathered first. */
-        if (resolve_launch(launcher, variant->first_launch + i, shape, &launches[n]))
-            n++;
-        else
+        if (!find_grid(launcher, launch, shape, launches[n].grid))
             break;
+        if (!resolve_launch(launcher, variant->first_launch + i, shape, &launches[n], error))
+            return 0;
+        n++;
+    }
     return n;
 }
 
@@ -265,7 +330,7 @@ sundog_cuda_launcher_run(SundogCudaLauncher *launcher, const SundogShape *shape,
                          GError **error)
 {
     const SundogCudaDriver *driver = launcher->device->driver;
-    CUgraphExec exec = find_graph(launcher, shape);
+    CUgraphExec exec = launcher->left_out == 0 ? find_graph(launcher, shape) : NULL;
     if (exec != NULL)
         return sundog_cuda_succeeded(driver, driver->graph_launch(exec, stream),
                                      "launching a graph", error);
@@ -274,6 +339,12 @@ sundog_cuda_launcher_run(SundogCudaLauncher *launcher, const SundogShape *shape,
         if (!launch_directly(launcher, &launcher->launches[i], stream, error))
             return false;
     return n > 0;
+}
+
+void
+sundog_cuda_launcher_leave_out(SundogCudaLauncher *launcher, uint64_t operations)
+{
+    launcher->left_out = operations;
 }
 
 bool

@@ -37,4 +37,7 @@ bool sundog_cuda_launcher_add_graph(SundogCudaLauncher *launcher, const SundogSh
 bool sundog_cuda_launcher_run(SundogCudaLauncher *launcher, const SundogShape *shape,
                               CUstream stream, GError **error);
 
+/* As sundog_replay_leave_out() says. */
+void sundog_cuda_launcher_leave_out(SundogCudaLauncher *launcher, uint64_t operations);
+
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogCudaLauncher, sundog_cuda_launcher_free)

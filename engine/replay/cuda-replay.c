@@ -484,6 +484,13 @@ set_times(SundogReplay *base, int64_t *times_ns)
 }
 
 static void
+leave_out(SundogReplay *base, uint64_t operations)
+{
+    for (int i = 0; i < N_PROGRAMS; i++)
+        sundog_cuda_launcher_leave_out(((CudaReplay *)base)->launchers[i], operations);
+}
+
+static void
 copy_page(SundogReplay *base, int32_t from, int32_t to)
 {
     CudaReplay *replay = (CudaReplay *)base;
@@ -541,6 +548,7 @@ static const SundogReplayBackend backend = {
     .run = run,
     .read = read_buffer,
     .set_times = set_times,
+    .leave_out = leave_out,
     .copy_page = copy_page,
 };
 

@@ -163,6 +163,14 @@ sundog_replay_set_times(SundogReplay *replay, int64_t *times_ns)
     replay->backend->set_times(replay, times_ns);
 }
 
+bool
+sundog_replay_leave_out(SundogReplay *replay, uint64_t operations)
+{
+    if (replay->backend->leave_out != NULL)
+        replay->backend->leave_out(replay, operations);
+    return replay->backend->leave_out != NULL;
+}
+
 static bool
 is_page(const SundogReplay *replay, int32_t page)
 {

@@ -76,6 +76,11 @@ bool sundog_replay_run(SundogReplay *replay, const char *program, const SundogSh
  * microseconds. */
 void sundog_replay_set_times(SundogReplay *replay, int64_t *times_ns);
 
+/* From now on leaves out the operations whose bits, 1 << SundogOperationKind, are set in `operations`, and
+ * on a GPU issues all launches directly: what a step is faster by is what they cost. For measuring:
+ * results mean nothing. 0 ends it. Only on a GPU; false elsewhere. */
+bool sundog_replay_leave_out(SundogReplay *replay, uint64_t operations);
+
 /* Copies one page of every layer's keys and values, for a page that is shared and must grow. */
 void sundog_replay_copy_page(SundogReplay *replay, int32_t from, int32_t to);
 /* Bytes of one page of every layer, by name of the buffer; 0 where pages do not leave the device. */

@@ -147,7 +147,9 @@ copy_changed(const SundogLaunchList *from, const SundogProgram *program, uint32_
                 fields[f].n_bytes = sundog_expression_constant(
                     sundog_launch_list_edit_expressions(list),
                     sundog_expression_evaluate(pool, fields[f].n_bytes, &bounds));
-                fields[f].value = fields[f].n_bytes;
+                fields[f].value = sundog_expression_constant(
+                    sundog_launch_list_edit_expressions(list),
+                    sundog_expression_evaluate(pool, fields[f].value, &bounds));
             }
             const uint8_t *parameters = sundog_launch_list_get_parameters(source, &launch);
             if (v == 0 && i == index)

@@ -27,5 +27,9 @@ const CudaLayout cuda_header_layout[] = {
     {"event", CU_EVENT_DISABLE_TIMING},
     {"mapped", CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP},
     {"not ready", CUDA_ERROR_NOT_READY},
+    {"tensor map", sizeof(CUtensorMap)},
+    {"map of bf16", CU_TENSOR_MAP_DATA_TYPE_BFLOAT16},
+    {"map's exchange of pieces", CU_TENSOR_MAP_SWIZZLE_128B},
+    {"map's reads", CU_TENSOR_MAP_L2_PROMOTION_L2_256B},
     {NULL, 0},
 };

@@ -1,6 +1,7 @@
 /* Replay's declarations of the CUDA driver's interface against the driver's own header. */
 
 #include "engine/replay/cuda-driver.h"
+#include "kernels/contract/cuda.h"
 #include "tests/replay/cuda-layout.h"
 
 #include <string.h>
@@ -28,6 +29,10 @@ static const CudaLayout own_layout[] = {
     {"event", SUNDOG_CUDA_EVENT_NO_TIMING},
     {"mapped", SUNDOG_CUDA_HOST_PORTABLE_MAPPED},
     {"not ready", SUNDOG_CUDA_NOT_READY},
+    {"tensor map", sizeof(SundogCudaTensorMap)},
+    {"map of bf16", SUNDOG_CUDA_MAP_BF16},
+    {"map's exchange of pieces", SUNDOG_CUDA_MAP_SWIZZLE_128B},
+    {"map's reads", SUNDOG_CUDA_MAP_PROMOTE_256B},
 };
 
 static void
