@@ -45,6 +45,42 @@ typedef enum {
     X(64, 2, 4, 1, 8, 256, 3)     \
     X(128, 4, 1, 2, 8, 64, 4)
 
+/* Threads of a block of the products by warpgroups: two warpgroups that multiply, one that copies. */
+#define SUNDOG_CUDA_GROUP_THREADS 384
+#define SUNDOG_CUDA_GROUP_WARPS 8 /* that multiply */
+/* Columns of a chunk: what one stage of the rings holds. */
+#define SUNDOG_CUDA_GROUP_CHUNK 64
+/* Tiles of the products by warpgroups: X(tokens, by columns). Where 1, the warpgroups share 128 rows of
+ * weights; where 2, they have the same 64, and chunks of columns in turn. */
+#define SUNDOG_CUDA_GROUP_TILES(X) \
+    X(8, 2) X(16, 2) X(32, 2) X(64, 2) X(128, 2) X(64, 1) X(128, 1) X(256, 1)
+/* Shared memory of such a block: the barriers and what aligns the rings, the sums that the warpgroups of
+ * a tile by columns exchange, and the rings. A stage of x is a chunk of all tokens; one of weights has
+ * eight warps' panels, which is a chunk, or two where the warpgroups take them in turn. */
+#define SUNDOG_CUDA_GROUP_HEAD_BYTES 2048
+#define SUNDOG_CUDA_GROUP_SUM_BYTES(tokens, by_columns) ((by_columns) == 1 ? 0 : (tokens)*64 * 4)
+#define SUNDOG_CUDA_GROUP_STAGE_BYTES(tokens, by_columns, panel_bytes) \
+    ((by_columns) * (tokens)*SUNDOG_CUDA_GROUP_CHUNK * 2 + SUNDOG_CUDA_GROUP_WARPS * (panel_bytes))
+#define SUNDOG_CUDA_GROUP_MAX_STAGES 12
+#define SUNDOG_CUDA_GROUP_STAGES_THAT_FIT(tokens, by_columns, panel_bytes) \
+    ((SUNDOG_CUDA_MAX_SHARED_BYTES - SUNDOG_CUDA_GROUP_HEAD_BYTES -        \
+      SUNDOG_CUDA_GROUP_SUM_BYTES(tokens, by_columns)) /                   \
+     SUNDOG_CUDA_GROUP_STAGE_BYTES(tokens, by_columns, panel_bytes))
+#define SUNDOG_CUDA_GROUP_STAGES(tokens, by_columns, panel_bytes)             \
+    (SUNDOG_CUDA_GROUP_STAGES_THAT_FIT(tokens, by_columns, panel_bytes) <     \
+             SUNDOG_CUDA_GROUP_MAX_STAGES                                     \
+         ? SUNDOG_CUDA_GROUP_STAGES_THAT_FIT(tokens, by_columns, panel_bytes) \
+         : SUNDOG_CUDA_GROUP_MAX_STAGES)
+#define SUNDOG_CUDA_GROUP_SHARED_BYTES(tokens, by_columns, panel_bytes)               \
+    (SUNDOG_CUDA_GROUP_HEAD_BYTES + SUNDOG_CUDA_GROUP_SUM_BYTES(tokens, by_columns) + \
+     SUNDOG_CUDA_GROUP_STAGES(tokens, by_columns, panel_bytes) *                      \
+         SUNDOG_CUDA_GROUP_STAGE_BYTES(tokens, by_columns, panel_bytes))
+
+/* What the driver makes of a matrix of bf16 for the copies of boxes: CUtensorMap. */
+typedef struct {
+    uint64_t words[16];
+} __attribute__((aligned(64))) SundogCudaTensorMap;
+
 /* linear, linear_qkv, linear_gated. For gated, w[0] is gate and w[1] up. */
 typedef struct {
     const void *x;
@@ -62,6 +98,12 @@ typedef struct {
     int32_t n_slots; /* of a warp's ring */
     float epsilon;
 } SundogCudaLinear;
+
+/* The same by warpgroups: x comes in boxes of a chunk's columns and a tile's tokens. */
+typedef struct {
+    SundogCudaTensorMap x;
+    SundogCudaLinear product;
+} SundogCudaGroupLinear;
 
 typedef struct {
     const void *tokens;

@@ -23,7 +23,8 @@
  * On CUDA, and for its programs on the host, a and the y of linear_gated may be bf16 [T, K]: float32
  * rounded once. Weights in tiles go with bf16 alone. Numeric class "tensor cores": products of bf16
  * values are exact and summed in float32 in an order that the kernel's split of k fixes; quantized
- * weights enter as exact integers, and a group's sum is scaled in float32.
+ * weights enter as exact integers, and a group's sum is scaled in float32. Class "warpgroups", for more
+ * tokens where the GPU has them: quantized weights are dequantized in float32 and rounded once to bf16.
  *
  * bias is dense-f32 [1, N]. Threads split the rows of the weight.
  */

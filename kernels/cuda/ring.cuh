@@ -5,7 +5,7 @@
  * (sm_90 and later) or by all lanes' asynchronous copies. No other warp is waited for.
  */
 
-#include "kernels/cuda/device.cuh"
+#include "kernels/cuda/barrier.cuh"
 
 #define MAX_SLOTS 4
 
@@ -28,9 +28,8 @@ ring_init(Ring &ring, char *slots, uint64_t *barriers, int n_slots)
 #if __CUDA_ARCH__ >= 900
     if (threadIdx.x % 32 == 0) {
         for (int i = 0; i < n_slots; i++)
-            asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(ring.barriers + i * 8)
-                         : "memory");
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+            barrier_init(ring.barriers + i * 8, 1);
+        barrier_publish();
     }
     __syncwarp();
 #endif
@@ -44,15 +43,8 @@ ring_fill(Ring &ring, const char *from, uint32_t n_bytes)
 #if __CUDA_ARCH__ >= 900
     if (threadIdx.x % 32 == 0 && n_bytes > 0) {
         uint32_t barrier = ring.barriers + ring.tail * 8;
-        uint64_t policy;
-        asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
-                     "r"(n_bytes)
-                     : "memory");
-        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_"
-                     "hint [%0], [%1], %2, [%3], %4;" ::"r"(to),
-                     "l"(from), "r"(n_bytes), "r"(barrier), "l"(policy)
-                     : "memory");
+        barrier_expect(barrier, n_bytes);
+        copy_bulk(to, from, n_bytes, barrier);
     }
 #else
     for (uint32_t at = threadIdx.x % 32 * 16; at < n_bytes; at += 512)
@@ -67,14 +59,7 @@ INLINE const char *
 ring_wait(const Ring &ring)
 {
 #if __CUDA_ARCH__ >= 900
-    uint32_t barrier = ring.barriers + ring.head * 8, done = 0;
-    while (done == 0)
-        asm volatile(
-            "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 "
-            "%0, 1, 0, p; }"
-            : "=r"(done)
-            : "r"(barrier), "r"(ring.phase)
-            : "memory");
+    barrier_wait(ring.barriers + ring.head * 8, ring.phase);
 #else
     /* Groups are committed in order, one a slot. */
     if (ring.n_slots == 2)
