@@ -14,7 +14,9 @@
 
 #define CONTEXT 1024
 #define PAGES (CONTEXT / 64 + 1)
-#define STEPS 48
+/* How long what is timed runs at least, and at most how many steps of it. */
+#define LEAST_US 50000
+#define MAX_STEPS 48
 #define MAX_BATCH 256
 
 static double
@@ -35,6 +37,33 @@ run_steps(GpuCore *gpu, const SundogShape *shape, int n, bool samples)
     return (double)(g_get_monotonic_time() - start) / n;
 }
 
+/* Steps that take long enough to be timed, of which two are run before. */
+static double
+time_steps(GpuCore *gpu, const SundogShape *shape, bool samples)
+{
+    double once = run_steps(gpu, shape, 2, samples);
+    return run_steps(gpu, shape, CLAMP((int)(LEAST_US / once), 3, MAX_STEPS), samples);
+}
+
+/* What a step is faster by without each kind of operation. */
+static void
+print_parts(GpuCore *gpu, const SundogShape *shape)
+{
+    static const SundogOperationKind kinds[] = {SUNDOG_OP_RMS_NORM,     SUNDOG_OP_LINEAR_QKV,
+                                                SUNDOG_OP_ROPE_CACHE,   SUNDOG_OP_ATTENTION,
+                                                SUNDOG_OP_LINEAR_GATED, SUNDOG_OP_LINEAR};
+    sundog_replay_leave_out(gpu->replay, (uint64_t)1 << SUNDOG_OP_QUANTIZE);
+    double whole = time_steps(gpu, shape, false);
+    g_print("      directly %.1f us;", whole);
+    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++) {
+        sundog_replay_leave_out(gpu->replay, (uint64_t)1 << kinds[i]);
+        g_print(" %s %.1f", sundog_operations[kinds[i]].name,
+                whole - time_steps(gpu, shape, false));
+    }
+    sundog_replay_leave_out(gpu->replay, 0);
+    g_print("\n");
+}
+
 static void
 print_batch(GpuCore *gpu, int batch, double bandwidth)
 {
@@ -53,18 +82,18 @@ print_batch(GpuCore *gpu, int batch, double bandwidth)
         sampling[i] = (SundogSampling){.top_p = 1, .repetition_penalty = 1};
         history[i] = -1;
     }
-    run_steps(gpu, &shape, 8, true);
-    double forward = run_steps(gpu, &shape, STEPS, false);
-    double whole = run_steps(gpu, &shape, STEPS, true);
+    double forward = time_steps(gpu, &shape, false);
+    double whole = time_steps(gpu, &shape, true);
     /* One row of the embedding is read, not the table; the cache is read up to the context. */
     double bytes =
-        (double)info->weight_bytes * ((double)1) -
-        (double)sundog_core_get_weight(gpu->core, 0)->n_bytes +
+        (double)info->weight_bytes - (double)sundog_core_get_weight(gpu->core, 0)->n_bytes +
         (double)batch * CONTEXT / 64 * (double)sundog_core_get_cache(gpu->core)->page_bytes;
     g_print("%5d %10.1f us forward %6.2f GB %6.3f TB/s %5.1f %%   %10.1f us with sampling %8.0f "
             "tokens/s\n",
             batch, forward, bytes / 1e9, bytes / forward / 1e6,
             100 * bytes / forward / 1e6 / bandwidth, whole, batch * 1e6 / whole);
+    if (batch == 1 || batch == 8 || batch >= 64)
+        print_parts(gpu, &shape);
 }
 
 static void
@@ -76,15 +105,15 @@ print_prefill(GpuCore *gpu, int n_tokens)
     const GpuPart part = {1, 0, n_tokens, tokens};
     int32_t row = n_tokens - 1;
     SundogShape shape = gpu_core_fill(gpu, &part, 1, &row, 1);
-    run_steps(gpu, &shape, 2, false);
-    double us = run_steps(gpu, &shape, 4, false);
+    double us = time_steps(gpu, &shape, false);
     g_print("prefill %5d %10.1f us %10.0f tokens/s\n", n_tokens, us, n_tokens * 1e6 / us);
+    print_parts(gpu, &shape);
 }
 
 int
 main(int argc, char **argv)
 {
-    static const int batches[] = {1, 2, 4, 8, 16, 32, 64, 128, 256};
+    static const int batches[] = {1, 4, 8, 16, 32, 64, 128, 256};
     const char *size = argc > 1 ? argv[1] : "8b", *type = argc > 2 ? argv[2] : "bf16";
     double bandwidth = argc > 4 ? atof(argv[4]) : 4.65;
     GpuShape shape = {32, 4096, 14336, 32, 8, 128, 128256, SUNDOG_GGUF_BF16};

@@ -131,8 +131,10 @@ gpu_core_open(GpuCore *gpu, const char *path, const char *target,
     gpu->keyring = sundog_keyring_open(keys, &error);
     g_assert_no_error(error);
     sundog_prepare(model, folder, gpu->keyring,
-                   &(SundogPrepareOptions){
-                       .name = "test", .target = target, .activations = SUNDOG_ACTIVATIONS_F32},
+                   &(SundogPrepareOptions){.name = "test",
+                                           .target = target,
+                                           .activations = SUNDOG_ACTIVATIONS_F32,
+                                           .hollow = options->weights_seed != 0},
                    &error);
     g_assert_no_error(error);
     gpu->core = sundog_core_open(folder, gpu->keyring, &error);

@@ -1,0 +1,382 @@
+/* From products to launches. */
+
+#include "engine/prepare/lower-products.h"
+
+#include "kernels/contract/gate.h"
+#include "kernels/contract/layout.h"
+
+/* Multiprocessors that tiles are chosen for; the grid follows the machine's own. */
+#define MULTIPROCESSORS 132
+/* Rows with logits in a step of many tokens, which are prompts' last ones. */
+#define USUAL_LOGIT_ROWS 64
+
+/* The products of one operation: where x comes from, its matrices and its results. */
+typedef struct {
+    const SundogOperation *norm; /* before it, or NULL */
+    SundogBufferId x;
+    SundogBufferId w[3];
+    SundogBufferId bias[3];
+    SundogBufferId residual;
+    SundogBufferId y;
+    bool is_gated;
+    SundogLayout layout; /* of all its matrices */
+    int64_t n_columns;
+    int64_t n_panels; /* of results: gate's alone where it is gated */
+} Product;
+
+bool
+sundog_lower_is_product(SundogOperationKind kind)
+{
+    return kind == SUNDOG_OP_LINEAR || kind == SUNDOG_OP_LINEAR_QKV ||
+           kind == SUNDOG_OP_LINEAR_GATED;
+}
+
+static Product
+name_buffers(const SundogOperation *operation)
+{
+    const SundogBufferId none = SUNDOG_BUFFER_NONE, *a = operation->arguments;
+    switch (operation->kind) {
+    case SUNDOG_OP_LINEAR_QKV:
+        return (Product){.x = a[0],
+                         .w = {a[1], a[2], a[3]},
+                         .bias = {a[4], a[5], a[6]},
+                         .residual = none,
+                         .y = a[7]};
+    case SUNDOG_OP_LINEAR_GATED:
+        return (Product){.x = a[0],
+                         .w = {a[1], a[2], none},
+                         .bias = {none, none, none},
+                         .residual = none,
+                         .y = a[3],
+                         .is_gated = true};
+    default:
+        return (Product){.x = a[0],
+                         .w = {a[1], none, none},
+                         .bias = {a[2], none, none},
+                         .residual = a[3],
+                         .y = a[4]};
+    }
+}
+
+/* What the kernels do not do is refused here, by name. */
+static void
+check_product(SundogLowering *lowering, const Product *product, const SundogOperation *operation)
+{
+    if (product->is_gated && operation->parameters[0].i != SUNDOG_GATE_SILU)
+        sundog_lowering_fail(lowering,
+                             "linear_gated with another function than silu has no CUDA kernel");
+    if (product->norm == NULL &&
+        sundog_lowering_get_buffer(lowering, product->x)->dtype != SUNDOG_DTYPE_BF16)
+        sundog_lowering_fail(lowering, "a product of \"%s\", which is not bf16, has no CUDA kernel",
+                             sundog_lowering_get_buffer(lowering, product->x)->name);
+    for (int i = 0; i < 3; i++) {
+        if (product->w[i] == SUNDOG_BUFFER_NONE)
+            continue;
+        const SundogBuffer *w = sundog_lowering_get_buffer(lowering, product->w[i]);
+        if (w->layout != product->layout)
+            sundog_lowering_fail(
+                lowering, "weights \"%s\" and \"%s\" of one product lie differently", w->name,
+                sundog_lowering_get_buffer(lowering, product->w[0])->name);
+        if (product->n_columns % 8 != 0)
+            sundog_lowering_fail(
+                lowering, "weight \"%s\" has %" G_GINT64_FORMAT " columns, not a multiple of 8",
+                w->name, product->n_columns);
+    }
+}
+
+static int64_t
+count_panels(const SundogLowering *lowering, SundogBufferId w)
+{
+    return w == SUNDOG_BUFFER_NONE
+               ? 0
+               : (sundog_lowering_get_rows(lowering, w) + SUNDOG_PANEL_ROWS - 1) /
+                     SUNDOG_PANEL_ROWS;
+}
+
+static Product
+find_product(const SundogLowering *lowering, const SundogOperation *norm,
+             const SundogOperation *operation)
+{
+    Product product = name_buffers(operation);
+    product.norm = norm;
+    product.layout = sundog_lowering_get_buffer(lowering, product.w[0])->layout;
+    product.n_columns = sundog_lowering_get_columns(lowering, product.w[0]);
+    for (int i = 0; i < (product.is_gated ? 1 : 3); i++)
+        product.n_panels += count_panels(lowering, product.w[i]);
+    return product;
+}
+
+/* The parameters that all kernels share, `base` bytes into the launch's. */
+static void
+set_parameters(SundogLowering *lowering, const Product *product, SundogDraft *draft, size_t base,
+               SundogCudaLinear *to)
+{
+    const SundogBuffer *y = sundog_lowering_get_buffer(lowering, product->y);
+    *to = (SundogCudaLinear){.n_columns = (int32_t)product->n_columns,
+                             .y_stride = (int32_t)sundog_lowering_get_columns(lowering, product->y),
+                             .y_is_bf16 = y->dtype == SUNDOG_DTYPE_BF16};
+    for (int i = 0; i < 3; i++) {
+        size_t step = base + (size_t)i * sizeof(void *);
+        if (product->w[i] == SUNDOG_BUFFER_NONE)
+            continue;
+        to->n_rows[i] = (int32_t)sundog_lowering_get_rows(lowering, product->w[i]);
+        sundog_draft_add_buffer(lowering, draft, offsetof(SundogCudaLinear, w) + step,
+                                product->w[i], SUNDOG_ACCESS_READ);
+        sundog_draft_add_buffer(lowering, draft, offsetof(SundogCudaLinear, bias) + step,
+                                product->bias[i], SUNDOG_ACCESS_READ);
+    }
+    sundog_draft_add_buffer(lowering, draft, base + offsetof(SundogCudaLinear, residual),
+                            product->residual, SUNDOG_ACCESS_READ);
+    sundog_draft_add_buffer(lowering, draft, base + offsetof(SundogCudaLinear, y), product->y,
+                            SUNDOG_ACCESS_WRITE);
+    sundog_draft_add_value(lowering, draft, base + offsetof(SundogCudaLinear, n_tokens),
+                           y->shape[0]);
+}
+
+static void
+finish_product(SundogLowering *lowering, const Product *product, SundogDraft *draft,
+               const char *suffix)
+{
+    g_autofree char *entry =
+        g_strdup_printf("sundog_%s_%s_%s", product->is_gated ? "gated" : "linear",
+                        sundog_lowering_get_layout_suffix(lowering, product->w[0]), suffix);
+    sundog_draft_finish(lowering, draft, entry);
+}
+
+/* One block a multiprocessor, or fewer. */
+static SundogExpression
+limit_grid(const SundogLowering *lowering, SundogExpression n_tasks)
+{
+    return sundog_lowering_binary(
+        lowering, SUNDOG_EXPRESSION_MIN,
+        sundog_lowering_variable(lowering, SUNDOG_VARIABLE_MULTIPROCESSORS), n_tasks);
+}
+
+static SundogExpression
+divide_tokens(const SundogLowering *lowering, const Product *product, int64_t n_tokens)
+{
+    return sundog_lowering_binary(lowering, SUNDOG_EXPRESSION_CEIL_DIV,
+                                  sundog_lowering_get_buffer(lowering, product->y)->shape[0],
+                                  sundog_lowering_constant(lowering, n_tokens));
+}
+
+/* Few tokens */
+
+/* Shared memory as linear.cuh lays it out. */
+static int64_t
+count_few_bytes(const SundogLowering *lowering, const Product *product, int64_t n_slots)
+{
+    int64_t columns = (product->n_columns + 63) / 64 * 64;
+    int64_t n_tokens = lowering->kind->max_tokens;
+    return SUNDOG_CUDA_LINEAR_WARPS * (n_slots * SUNDOG_CUDA_SLOT_BYTES + 32) + 128 +
+           2 * SUNDOG_CUDA_LINEAR_WARPS * (product->is_gated ? 2 : 1) * n_tokens *
+               SUNDOG_PANEL_ROWS * 4 +
+           n_tokens * (columns * 2 + 64 + columns / 32 * 4);
+}
+
+/* Three slots where two such blocks share a multiprocessor, or where one fills it anyway; the block is
+ * padded to half a multiprocessor, so that each place that falls free takes exactly one block. */
+static void
+choose_ring(SundogLowering *lowering, const Product *product, SundogDraft *draft)
+{
+    int64_t n_slots = 3;
+    if (count_few_bytes(lowering, product, n_slots) > SUNDOG_CUDA_HALF_SHARED_BYTES &&
+        count_few_bytes(lowering, product, 2) <= SUNDOG_CUDA_HALF_SHARED_BYTES)
+        n_slots = 2;
+    if (count_few_bytes(lowering, product, n_slots) > SUNDOG_CUDA_MAX_SHARED_BYTES)
+        n_slots = 2;
+    int64_t n_bytes = count_few_bytes(lowering, product, n_slots);
+    if (n_bytes > SUNDOG_CUDA_MAX_SHARED_BYTES)
+        sundog_lowering_fail(
+            lowering, "a product of %" G_GINT64_FORMAT " columns does not fit a multiprocessor",
+            product->n_columns);
+    draft->parameters.linear.n_slots = (int32_t)n_slots;
+    draft->launch.n_shared_bytes = (uint32_t)MAX(n_bytes, SUNDOG_CUDA_HALF_SHARED_BYTES);
+}
+
+static void
+add_source(SundogLowering *lowering, const Product *product, SundogDraft *draft)
+{
+    SundogCudaLinear *linear = &draft->parameters.linear;
+    size_t at = offsetof(SundogCudaLinear, x);
+    if (product->norm == NULL) {
+        sundog_draft_add_buffer(lowering, draft, at, product->x, SUNDOG_ACCESS_READ);
+        return;
+    }
+    linear->source = SUNDOG_CUDA_X_NORM;
+    linear->epsilon = (float)product->norm->parameters[0].f;
+    sundog_draft_add_buffer(lowering, draft, at, product->norm->arguments[0], SUNDOG_ACCESS_READ);
+    sundog_draft_add_buffer(lowering, draft, offsetof(SundogCudaLinear, norm_weight),
+                            product->norm->arguments[1], SUNDOG_ACCESS_READ);
+}
+
+static void
+lower_few(SundogLowering *lowering, uint32_t index, const Product *product)
+{
+    SundogDraft draft;
+    sundog_draft_begin(lowering, &draft, index, product->norm != NULL ? 2 : 1, "linear",
+                       sizeof(SundogCudaLinear));
+    set_parameters(lowering, product, &draft, 0, &draft.parameters.linear);
+    add_source(lowering, product, &draft);
+    choose_ring(lowering, product, &draft);
+    draft.launch.n_threads = SUNDOG_CUDA_LINEAR_THREADS;
+    draft.launch.grid[0] =
+        limit_grid(lowering, sundog_lowering_constant(lowering, product->n_panels));
+    finish_product(lowering, product, &draft, "few");
+}
+
+/* More tokens, any target */
+
+typedef struct {
+    int64_t tokens, by_panels, by_columns, by_tokens, groups, chunk, stages;
+} WideTile;
+
+static const WideTile *
+choose_wide_tile(const SundogLowering *lowering)
+{
+    static const WideTile tiles[] = {
+#define X(...) {__VA_ARGS__},
+        SUNDOG_CUDA_WIDE_TILES(X)
+#undef X
+    };
+    /* The largest tile pays only where there are many of it. */
+    int64_t n_tokens = lowering->kind->max_tokens;
+    size_t last = n_tokens <= 256 ? G_N_ELEMENTS(tiles) - 2 : G_N_ELEMENTS(tiles) - 1, i = 0;
+    while (i < last && tiles[i].tokens < n_tokens)
+        i++;
+    return &tiles[i];
+}
+
+/* Grid and shared memory as wide.cuh lays it out. */
+static void
+lower_wide(SundogLowering *lowering, uint32_t index, const Product *product)
+{
+    SundogDraft draft;
+    const WideTile *tile = choose_wide_tile(lowering);
+    int64_t n_panels = tile->by_panels * (product->is_gated || tile->by_columns == 1 ? 2 : 1);
+    int64_t row_panels = product->is_gated ? tile->by_panels : n_panels;
+    int64_t stage = n_panels * (tile->chunk / sundog_tile_block_columns(product->layout)) *
+                        (int64_t)sundog_tile_block_bytes(product->layout) +
+                    tile->tokens * tile->chunk * 2;
+    int64_t sums = tile->by_columns * n_panels * tile->tokens * SUNDOG_PANEL_ROWS * 4;
+    g_autofree char *suffix = g_strdup_printf("%" G_GINT64_FORMAT, tile->tokens);
+    sundog_draft_begin(lowering, &draft, index, 1, "wide", sizeof(SundogCudaLinear));
+    set_parameters(lowering, product, &draft, 0, &draft.parameters.linear);
+    add_source(lowering, product, &draft);
+    draft.launch.n_threads = SUNDOG_CUDA_LINEAR_THREADS;
+    draft.launch.n_shared_bytes = (uint32_t)MAX(tile->stages * ((stage + 127) / 128 * 128), sums);
+    draft.launch.grid[0] =
+        sundog_lowering_constant(lowering, (product->n_panels + row_panels - 1) / row_panels);
+    draft.launch.grid[1] = divide_tokens(lowering, product, tile->tokens);
+    finish_product(lowering, product, &draft, suffix);
+}
+
+/* More tokens by warpgroups */
+
+typedef struct {
+    int64_t tokens, by_columns;
+} GroupTile;
+
+static int64_t
+count_row_panels(const Product *product, const GroupTile *tile)
+{
+    return product->is_gated || tile->by_columns == 2 ? 4 : 8;
+}
+
+/* Nanoseconds of the whole product, in waves of tiles over the multiprocessors, as measured on an H200: a
+ * chunk takes a warpgroup 2 for each token and 200 beside that, or 300 where weights are unpacked; storing
+ * a tile and filling the pipeline again 2000, and 80 a token. */
+static int64_t
+estimate_ns(const Product *product, const GroupTile *tile, int64_t n_tokens)
+{
+    int64_t row_panels = count_row_panels(product, tile);
+    int64_t n_tiles = (product->n_panels + row_panels - 1) / row_panels *
+                      ((n_tokens + tile->tokens - 1) / tile->tokens);
+    int64_t n_waves = (n_tiles + MULTIPROCESSORS - 1) / MULTIPROCESSORS;
+    int64_t chunk = 2 * tile->tokens + (product->layout == SUNDOG_LAYOUT_TILE16_BF16 ? 200 : 300);
+    int64_t n_chunks = product->n_columns / SUNDOG_CUDA_GROUP_CHUNK / tile->by_columns;
+    return n_waves * (n_chunks * chunk + 2000 + 80 * tile->tokens);
+}
+
+static const GroupTile *
+choose_group_tile(const SundogLowering *lowering, const Product *product)
+{
+    static const GroupTile tiles[] = {
+#define X(...) {__VA_ARGS__},
+        SUNDOG_CUDA_GROUP_TILES(X)
+#undef X
+    };
+    const SundogExpressionPool *pool = sundog_launch_list_get_expressions(lowering->list);
+    SundogShape shape = *sundog_program_get_bounds(lowering->program);
+    int64_t most = MIN(lowering->kind->max_tokens, shape.values[SUNDOG_VARIABLE_TOKENS]);
+    shape.values[SUNDOG_VARIABLE_TOKENS] = most;
+    shape.values[SUNDOG_VARIABLE_LOGIT_ROWS] =
+        lowering->kind->one_row ? most : MIN(most, USUAL_LOGIT_ROWS);
+    int64_t n_tokens = sundog_expression_evaluate(
+        pool, sundog_lowering_get_buffer(lowering, product->y)->shape[0], &shape);
+    const GroupTile *best = NULL;
+    for (size_t i = 0; i < G_N_ELEMENTS(tiles); i++) {
+        if (product->is_gated && tiles[i].by_columns == 2)
+            continue;
+        if (best == NULL ||
+            estimate_ns(product, &tiles[i], n_tokens) < estimate_ns(product, best, n_tokens))
+            best = &tiles[i];
+    }
+    return best;
+}
+
+/* The kernel stores gated results as bf16, two at a time, and all others as float32. */
+static bool
+suits_groups(const SundogLowering *lowering, const Product *product)
+{
+    SundogDtype y = sundog_lowering_get_buffer(lowering, product->y)->dtype;
+    bool is_even = sundog_lowering_get_columns(lowering, product->y) % 2 == 0;
+    return lowering->has_warpgroups &&
+           (product->is_gated ? y == SUNDOG_DTYPE_BF16 && is_even : y == SUNDOG_DTYPE_F32);
+}
+
+static void
+lower_groups(SundogLowering *lowering, uint32_t index, const Product *product)
+{
+    SundogDraft draft;
+    const GroupTile *tile = choose_group_tile(lowering, product);
+    int64_t row_panels = count_row_panels(product, tile);
+    size_t panel_bytes =
+        (size_t)(SUNDOG_CUDA_GROUP_CHUNK / sundog_tile_block_columns(product->layout)) *
+        sundog_tile_block_bytes(product->layout);
+    g_autofree char *suffix =
+        g_strdup_printf("%" G_GINT64_FORMAT "x%" G_GINT64_FORMAT, tile->tokens, tile->by_columns);
+    sundog_draft_begin(lowering, &draft, index, 1, "warpgroup", sizeof(SundogCudaGroupLinear));
+    set_parameters(lowering, product, &draft, offsetof(SundogCudaGroupLinear, product),
+                   &draft.parameters.group_linear.product);
+    SundogLaunchField *x = sundog_draft_add_field(lowering, &draft, SUNDOG_FIELD_TENSOR_MAP,
+                                                  offsetof(SundogCudaGroupLinear, x));
+    x->buffer = product->x;
+    x->all_bytes = true;
+    x->value = sundog_lowering_constant(lowering, tile->tokens);
+    draft.launch.n_threads = SUNDOG_CUDA_GROUP_THREADS;
+    draft.launch.n_shared_bytes = (uint32_t)SUNDOG_CUDA_GROUP_SHARED_BYTES(
+        tile->tokens, tile->by_columns, (int64_t)panel_bytes);
+    draft.launch.grid[0] = limit_grid(
+        lowering,
+        sundog_lowering_binary(
+            lowering, SUNDOG_EXPRESSION_MUL, divide_tokens(lowering, product, tile->tokens),
+            sundog_lowering_constant(lowering, (product->n_panels + row_panels - 1) / row_panels)));
+    finish_product(lowering, product, &draft, suffix);
+}
+
+void
+sundog_lower_product(SundogLowering *lowering, uint32_t index, const SundogOperation *norm,
+                     const SundogOperation *operation)
+{
+    Product product = find_product(lowering, norm, operation);
+    check_product(lowering, &product, operation);
+    if (lowering->failed)
+        return;
+    if (sundog_lowering_is_for_few(lowering))
+        lower_few(lowering, index, &product);
+    else if (suits_groups(lowering, &product))
+        lower_groups(lowering, index, &product);
+    else
+        lower_wide(lowering, index, &product);
+}

@@ -1,0 +1,169 @@
+#include "tests/gpu/product-runner.h"
+
+#include "kernels/contract/cubins.h"
+
+#include <string.h>
+
+const ProductTile product_tiles[] = {
+#define X(tokens, by_columns) {tokens, by_columns},
+    SUNDOG_CUDA_GROUP_TILES(X)
+#undef X
+        {0, 0}};
+
+static void
+check(const ProductRunner *runner, CUresult result, const char *what)
+{
+    g_autoptr(GError) error = NULL;
+    sundog_cuda_succeeded(runner->driver, result, what, &error);
+    g_assert_no_error(error);
+}
+
+static CUmodule
+load(const ProductRunner *runner, const char *name)
+{
+    CUmodule module;
+    const SundogCubin *cubin = sundog_cubin_find(PRODUCT_TARGET, name);
+    check(runner, runner->driver->module_load(&module, cubin->data), name);
+    return module;
+}
+
+bool
+product_runner_init(ProductRunner *runner)
+{
+    g_autoptr(GError) error = NULL;
+    CUcontext context;
+    *runner = (ProductRunner){.driver = sundog_cuda_driver_get(&error)};
+    if (runner->driver == NULL || sundog_cubin_find(PRODUCT_TARGET, "warpgroup") == NULL) {
+        g_print("1..0 # SKIP %s\n",
+                error != NULL ? error->message : "built without kernels for " PRODUCT_TARGET);
+        return false;
+    }
+    check(runner, runner->driver->device_get(&runner->device, 0), "taking a GPU");
+    check(runner, runner->driver->context_retain(&context, runner->device), "starting the GPU");
+    check(runner, runner->driver->context_set(context), "using the GPU");
+    check(runner,
+          runner->driver->device_attribute(&runner->n_multiprocessors,
+                                           SUNDOG_CUDA_ATTRIBUTE_MULTIPROCESSORS, runner->device),
+          "asking a GPU's size");
+    check(runner, runner->driver->stream_create(&runner->stream, SUNDOG_CUDA_STREAM_NON_BLOCKING),
+          "making a stream");
+    runner->warpgroup = load(runner, "warpgroup");
+    runner->step = load(runner, "step");
+    return true;
+}
+
+void
+product_runner_clear(ProductRunner *runner)
+{
+    runner->driver->stream_destroy(runner->stream);
+    runner->driver->context_release(runner->device);
+}
+
+CUdeviceptr
+product_runner_allocate(ProductRunner *runner, size_t n_bytes)
+{
+    CUdeviceptr data;
+    check(runner, runner->driver->memory_allocate(&data, n_bytes), "taking memory");
+    return data;
+}
+
+void
+product_runner_wait(ProductRunner *runner)
+{
+    check(runner, runner->driver->stream_synchronize(runner->stream), "waiting");
+}
+
+void
+product_runner_write(ProductRunner *runner, CUdeviceptr to, const void *from, size_t n_bytes)
+{
+    check(runner, runner->driver->copy_to_device(to, from, n_bytes, runner->stream), "writing");
+    product_runner_wait(runner);
+}
+
+void
+product_runner_read(ProductRunner *runner, void *to, CUdeviceptr from, size_t n_bytes)
+{
+    check(runner, runner->driver->copy_to_host(to, from, n_bytes, runner->stream), "reading");
+    product_runner_wait(runner);
+}
+
+void
+product_runner_poison(ProductRunner *runner, CUdeviceptr to, size_t n_bytes)
+{
+    check(runner, runner->driver->memory_set(to, 0xff, n_bytes, runner->stream), "poisoning");
+}
+
+static void
+launch(ProductRunner *runner, CUmodule module, const char *entry, unsigned grid, unsigned n_threads,
+       unsigned n_shared_bytes, void *parameters)
+{
+    CUfunction function;
+    SundogCudaLaunchAttribute early = {.id = SUNDOG_CUDA_LAUNCH_PROGRAMMATIC,
+                                       .value = {.programmatic = 1}};
+    const SundogCudaLaunchConfig config = {.gridDimX = grid,
+                                           .gridDimY = 1,
+                                           .gridDimZ = 1,
+                                           .blockDimX = n_threads,
+                                           .blockDimY = 1,
+                                           .blockDimZ = 1,
+                                           .sharedMemBytes = n_shared_bytes,
+                                           .hStream = runner->stream,
+                                           .attrs = &early,
+                                           .numAttrs = 1};
+    check(runner, runner->driver->module_function(&function, module, entry), entry);
+    check(runner,
+          runner->driver->function_attribute(function, SUNDOG_CUDA_FUNCTION_MAX_DYNAMIC_SHARED,
+                                             (int)n_shared_bytes),
+          entry);
+    check(runner, runner->driver->launch(&config, function, &parameters, NULL), entry);
+}
+
+void
+product_runner_fill(ProductRunner *runner, CUdeviceptr to, size_t n_bytes, SundogLayout layout,
+                    float scale)
+{
+    SundogCudaFill fill = {.to = (void *)(uintptr_t)to,
+                           .n_bytes = n_bytes,
+                           .seed = to,
+                           .layout = layout,
+                           .scale = scale};
+    launch(runner, runner->step, "sundog_fill_weight", 1024, 256, 0, &fill);
+}
+
+static SundogCudaTensorMap
+encode(const ProductRunner *runner, const Product *product)
+{
+    SundogCudaTensorMap map;
+    const SundogCudaLinear *linear = &product->linear;
+    const uint64_t sizes[2] = {(uint64_t)linear->n_columns, (uint64_t)linear->n_tokens};
+    const uint64_t strides[1] = {sizes[0] * 2};
+    const uint32_t box[2] = {SUNDOG_CUDA_GROUP_CHUNK, (uint32_t)product->tile.tokens};
+    const uint32_t steps[2] = {1, 1};
+    check(runner,
+          runner->driver->tensor_map_encode(&map, SUNDOG_CUDA_MAP_BF16, 2, (void *)linear->x, sizes,
+                                            strides, box, steps, 0, SUNDOG_CUDA_MAP_SWIZZLE_128B,
+                                            SUNDOG_CUDA_MAP_PROMOTE_256B, 0),
+          "describing x");
+    return map;
+}
+
+void
+product_runner_launch(ProductRunner *runner, const Product *product)
+{
+    const SundogCudaLinear *linear = &product->linear;
+    int n_panels = 0, tokens = product->tile.tokens, by_columns = product->tile.by_columns;
+    int row_panels = product->is_gated || by_columns == 2 ? 4 : 8;
+    int panel_bytes = (int)(SUNDOG_CUDA_GROUP_CHUNK / sundog_tile_block_columns(product->layout) *
+                            (int64_t)sundog_tile_block_bytes(product->layout));
+    for (int i = 0; i < (product->is_gated ? 1 : 3); i++)
+        n_panels += (linear->n_rows[i] + SUNDOG_PANEL_ROWS - 1) / SUNDOG_PANEL_ROWS;
+    int n_tiles =
+        (n_panels + row_panels - 1) / row_panels * ((linear->n_tokens + tokens - 1) / tokens);
+    g_autofree char *entry =
+        g_strdup_printf("sundog_%s_%s_%dx%d", product->is_gated ? "gated" : "linear",
+                        strchr(sundog_layout_name(product->layout), '-') + 1, tokens, by_columns);
+    SundogCudaGroupLinear parameters = {.x = encode(runner, product), .product = *linear};
+    launch(runner, runner->warpgroup, entry, (unsigned)MIN(n_tiles, runner->n_multiprocessors),
+           SUNDOG_CUDA_GROUP_THREADS,
+           (unsigned)SUNDOG_CUDA_GROUP_SHARED_BYTES(tokens, by_columns, panel_bytes), &parameters);
+}

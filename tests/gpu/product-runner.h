@@ -1,0 +1,51 @@
+#pragma once
+
+/* For tests and times of single products on a GPU: the kernels of this build, launched with parameters of
+ * the caller's. Anything that fails ends the test. One thread. */
+
+#include "engine/replay/cuda-driver.h"
+#include "kernels/contract/cuda.h"
+#include "kernels/contract/layout.h"
+#include "kernels/contract/operations.h"
+
+#define PRODUCT_TARGET "sm_90a"
+
+typedef struct {
+    const SundogCudaDriver *driver;
+    CUdevice device;
+    CUmodule warpgroup, step;
+    CUstream stream;
+    int n_multiprocessors;
+} ProductRunner;
+
+/* A tile of SUNDOG_CUDA_GROUP_TILES. */
+typedef struct {
+    int tokens, by_columns;
+} ProductTile;
+
+/* Ends with a tile of no tokens. */
+extern const ProductTile product_tiles[];
+
+/* One product by warpgroups: addresses are the device's. */
+typedef struct {
+    SundogLayout layout;
+    bool is_gated;
+    ProductTile tile;
+    SundogCudaLinear linear; /* x and all else */
+} Product;
+
+/* False, with the reason printed, where there is no GPU or no code for it. */
+bool product_runner_init(ProductRunner *runner);
+void product_runner_clear(ProductRunner *runner);
+
+CUdeviceptr product_runner_allocate(ProductRunner *runner, size_t n_bytes);
+void product_runner_write(ProductRunner *runner, CUdeviceptr to, const void *from, size_t n_bytes);
+void product_runner_read(ProductRunner *runner, void *to, CUdeviceptr from, size_t n_bytes);
+void product_runner_poison(ProductRunner *runner, CUdeviceptr to, size_t n_bytes);
+/* Random weights of a layout, or with dense-f32 ones. */
+void product_runner_fill(ProductRunner *runner, CUdeviceptr to, size_t n_bytes, SundogLayout layout,
+                         float scale);
+void product_runner_wait(ProductRunner *runner);
+
+/* Begins it; waits for nothing. */
+void product_runner_launch(ProductRunner *runner, const Product *product);
