@@ -80,14 +80,11 @@ take_registers()
                      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(at), "r"((int)adds));       \
     }
 
+#define TENS_TO_5 TEN("") TEN("1") TEN("2") TEN("3") TEN("4") TEN("5")
+#define TENS_TO_11 TEN("6") TEN("7") TEN("8") TEN("9") TEN("10") TEN("11")
 #define NAMES_32 TEN("") TEN("1") TEN("2") "%30,%31"
-#define NAMES_64 TEN("") TEN("1") TEN("2") TEN("3") TEN("4") TEN("5") "%60,%61,%62,%63"
-#define NAMES_128                                                            \
-    TEN("")                                                                  \
-    TEN("1")                                                                 \
-    TEN("2")                                                                 \
-    TEN("3") TEN("4") TEN("5") TEN("6") TEN("7") TEN("8") TEN("9") TEN("10") \
-        TEN("11") "%120,%121,%122,%123,%124,%125,%126,%127"
+#define NAMES_64 TENS_TO_5 "%60,%61,%62,%63"
+#define NAMES_128 TENS_TO_5 TENS_TO_11 "%120,%121,%122,%123,%124,%125,%126,%127"
 
 PRODUCT(8, "%0,%1,%2,%3", "4", "5", "6", "7", "8", "9", SUM4(y, 0))
 PRODUCT(16, "%0,%1,%2,%3,%4,%5,%6,%7", "8", "9", "10", "11", "12", "13", SUM4(y, 0), SUM4(y, 4))
@@ -119,6 +116,8 @@ multiply_rows(float (&y)[N / 2], const uint32_t *a, uint64_t at, bool adds)
 #undef SUM16
 #undef SUM64
 #undef PRODUCT
+#undef TENS_TO_5
+#undef TENS_TO_11
 #undef NAMES_32
 #undef NAMES_64
 #undef NAMES_128
