@@ -155,6 +155,7 @@ read_all(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *di
 {
     refuse_unknown_settings(keys);
     dimensions->architecture = family->name;
+    dimensions->norms_whole_rows = family->norms_whole_rows;
     read_sizes(keys, dimensions);
     sundog_expert_dimensions_read(dimensions, family, keys);
     read_window(keys, dimensions);

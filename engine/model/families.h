@@ -29,7 +29,10 @@ typedef struct {
     /* The one size, told by its layers, whose queries are scaled by hidden_size / n_heads instead of the
      * size of a head, where a file does not say. */
     uint32_t layers_of_wide_scale;
-    bool has_experts; /* files of the family may tell of experts */
+    bool scales_window_rope; /* layers with a window are scaled as the others */
+    bool yarn_is_exact;      /* YaRN's bounds are not rounded to whole pairs */
+    bool norms_whole_rows;   /* queries and keys are normed over all heads together */
+    bool has_experts;        /* files of the family may tell of experts */
     /* How experts are chosen where a file does not say: by sigmoid, else by softmax, and whether the
      * weights of those that were chosen are made to add to 1. */
     bool experts_by_sigmoid;

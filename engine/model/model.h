@@ -34,6 +34,8 @@ typedef enum {
     X(ATTENTION_K_BIAS, "blk.%u.attn_k.bias")                   \
     X(ATTENTION_V_BIAS, "blk.%u.attn_v.bias")                   \
     X(ATTENTION_OUTPUT, "blk.%u.attn_output.weight")            \
+    X(ATTENTION_OUTPUT_BIAS, "blk.%u.attn_output.bias")         \
+    X(ATTENTION_SINKS, "blk.%u.attn_sinks.weight")              \
     X(ATTENTION_Q_NORM, "blk.%u.attn_q_norm.weight")            \
     X(ATTENTION_K_NORM, "blk.%u.attn_k_norm.weight")            \
     X(ATTENTION_POST_NORM, "blk.%u.post_attention_norm.weight") \
@@ -74,6 +76,7 @@ typedef struct {
     double magnitude; /* of cosine and sine; 0 where the scaling's own formula holds */
     double yarn_fast; /* rotations over the original context above which nothing is interpolated */
     double yarn_slow; /* and below which everything is */
+    bool yarn_is_exact; /* the bounds between both are not rounded to whole pairs */
 } SundogRope;
 
 /* What may differ from layer to layer. */
@@ -110,6 +113,7 @@ typedef struct {
     uint32_t n_kv_heads;
     uint32_t head_dim;
     double norm_epsilon;
+    bool norms_whole_rows;    /* queries and keys, over all heads together; else each head */
     double attention_scale;   /* of queries times keys */
     double attention_softcap; /* of scores; 0 where there is none */
     double embedding_scale;

@@ -69,7 +69,7 @@ read_window_rope(SundogKeys *keys, const SundogFamily *family, const SundogRope 
     SundogRope window_rope = *rope;
     double base = family->window_rope_base != 0 ? family->window_rope_base : rope->base;
     window_rope.base = sundog_keys_read_positive_or(keys, "rope.freq_base_swa", MAX_BASE, base);
-    if (family->window_period != 0) {
+    if (family->window_period != 0 && !family->scales_window_rope) {
         window_rope.scaling = SUNDOG_ROPE_SCALING_NONE;
         window_rope.factor = 1;
         window_rope.magnitude = 0;
@@ -88,5 +88,6 @@ sundog_rope_settings_read(SundogKeys *keys, const SundogFamily *family,
         (family->pairs == SUNDOG_PAIRS_NEIGHBOURS_IN_GGUF && sundog_source_is_gguf(keys->source));
     rope->base = sundog_keys_read_positive_or(keys, "rope.freq_base", MAX_BASE, 10000);
     read_scaling(keys, rope, dimensions->context_length);
+    rope->yarn_is_exact = family->yarn_is_exact;
     dimensions->window_rope = read_window_rope(keys, family, rope);
 }

@@ -9,7 +9,10 @@
 typedef enum {
     ONE,
     HIDDEN,
+    HEADS,
     HEAD,
+    Q_NORM, /* a head, or all together */
+    K_NORM,
     QUERY,
     KEY,
     MLP,
@@ -41,8 +44,10 @@ static const Role roles[] = {
     [SUNDOG_TENSOR_ATTENTION_K_BIAS] = {.rows = ONE, .columns = KEY},
     [SUNDOG_TENSOR_ATTENTION_V_BIAS] = {.rows = ONE, .columns = KEY},
     [SUNDOG_TENSOR_ATTENTION_OUTPUT] = {.rows = HIDDEN, .columns = QUERY},
-    [SUNDOG_TENSOR_ATTENTION_Q_NORM] = {.rows = ONE, .columns = HEAD},
-    [SUNDOG_TENSOR_ATTENTION_K_NORM] = {.rows = ONE, .columns = HEAD},
+    [SUNDOG_TENSOR_ATTENTION_OUTPUT_BIAS] = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_ATTENTION_SINKS]  = {.rows = ONE, .columns = HEADS},
+    [SUNDOG_TENSOR_ATTENTION_Q_NORM] = {.rows = ONE, .columns = Q_NORM},
+    [SUNDOG_TENSOR_ATTENTION_K_NORM] = {.rows = ONE, .columns = K_NORM},
     [SUNDOG_TENSOR_ATTENTION_POST_NORM] = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_MLP_NORM]         = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_MLP_GATE]         = {.rows = MLP, .columns = HIDDEN},
@@ -97,6 +102,12 @@ get_extent(const SundogModelDimensions *dimensions, Extent extent)
         return 1;
     case HIDDEN:
         return dimensions->hidden_size;
+    case HEADS:
+        return dimensions->n_heads;
+    case Q_NORM:
+        return get_extent(dimensions, dimensions->norms_whole_rows ? QUERY : HEAD);
+    case K_NORM:
+        return get_extent(dimensions, dimensions->norms_whole_rows ? KEY : HEAD);
     case HEAD:
         return dimensions->head_dim;
     case QUERY:

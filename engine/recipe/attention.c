@@ -17,8 +17,21 @@ project(SundogBuilder *builder, SundogBufferId x, SundogTensorRole role, SundogT
     return y;
 }
 
+/* A row of queries or keys, all heads together. */
 static SundogBufferId
-add_qkv(SundogBuilder *builder, SundogBufferId x)
+norm_row(SundogBuilder *builder, SundogBufferId x, SundogTensorRole role, const char *name,
+         uint32_t n_heads)
+{
+    const SundogParameter epsilon = {.f = builder->dimensions->norm_epsilon};
+    SundogBufferId y =
+        sundog_builder_temporary(builder, name, (int64_t)n_heads * builder->dimensions->head_dim);
+    sundog_builder_emit_with(builder, SUNDOG_OP_RMS_NORM, &epsilon, x,
+                             sundog_builder_weight(builder, role), y);
+    return y;
+}
+
+static SundogBufferId
+add_qkv(SundogBuilder *builder, SundogBufferId x, SundogQkNorm norm)
 {
     const SundogModelDimensions *dimensions = builder->dimensions;
     uint32_t n_heads = dimensions->n_heads;
@@ -29,6 +42,10 @@ add_qkv(SundogBuilder *builder, SundogBufferId x)
                                SUNDOG_TENSOR_ATTENTION_K_BIAS, "attention.k", n_kv_heads);
     SundogBufferId v = project(builder, x, SUNDOG_TENSOR_ATTENTION_V,
                                SUNDOG_TENSOR_ATTENTION_V_BIAS, "attention.v", n_kv_heads);
+    if (norm == SUNDOG_QK_NORM_ROWS) {
+        q = norm_row(builder, q, SUNDOG_TENSOR_ATTENTION_Q_NORM, "attention.q.norm", n_heads);
+        k = norm_row(builder, k, SUNDOG_TENSOR_ATTENTION_K_NORM, "attention.k.norm", n_kv_heads);
+    }
     SundogBufferId qkv = sundog_builder_temporary(
         builder, "attention.qkv", (int64_t)(n_heads + 2 * n_kv_heads) * dimensions->head_dim);
     sundog_builder_emit(builder, SUNDOG_OP_JOIN, q, k, v, qkv);
@@ -95,16 +112,17 @@ emit_attention(SundogBuilder *builder, SundogBufferId qkv, SundogBufferId k_page
                                           {.f = dimensions->attention_softcap}};
     SundogBufferId o = sundog_builder_temporary(
         builder, "attention.o", (int64_t)dimensions->n_heads * dimensions->head_dim);
-    sundog_builder_emit_with(builder, SUNDOG_OP_ATTENTION, parameters, qkv, builder->positions,
-                             builder->page_table, builder->attention_tiles, k_pages, v_pages, o,
-                             builder->workspace, SUNDOG_BUFFER_NONE);
+    sundog_builder_emit_with(
+        builder, SUNDOG_OP_ATTENTION, parameters, qkv, builder->positions, builder->page_table,
+        builder->attention_tiles, k_pages, v_pages, o, builder->workspace,
+        sundog_builder_optional_weight(builder, SUNDOG_TENSOR_ATTENTION_SINKS));
     return o;
 }
 
 SundogBufferId
 sundog_component_attention(SundogBuilder *builder, SundogBufferId x, SundogQkNorm norm)
 {
-    SundogBufferId qkv = add_qkv(builder, x);
+    SundogBufferId qkv = add_qkv(builder, x, norm);
     SundogBufferId k_pages = add_pages(builder, "k", true);
     SundogBufferId v_pages = add_pages(builder, "v", false);
     builder->n_caches++;
@@ -112,6 +130,12 @@ sundog_component_attention(SundogBuilder *builder, SundogBufferId x, SundogQkNor
         emit_head_norms(builder, qkv);
     emit_rope(builder, qkv, k_pages, v_pages);
     SundogBufferId o = emit_attention(builder, qkv, k_pages, v_pages);
-    return sundog_component_linear(builder, o, SUNDOG_TENSOR_ATTENTION_OUTPUT, "attention.out",
-                                   builder->dimensions->hidden_size);
+    SundogBufferId out =
+        sundog_builder_temporary(builder, "attention.out", builder->dimensions->hidden_size);
+    sundog_builder_emit(
+        builder, SUNDOG_OP_LINEAR, o,
+        sundog_builder_weight(builder, SUNDOG_TENSOR_ATTENTION_OUTPUT),
+        sundog_builder_optional_weight(builder, SUNDOG_TENSOR_ATTENTION_OUTPUT_BIAS),
+        SUNDOG_BUFFER_NONE, out, builder->workspace);
+    return out;
 }

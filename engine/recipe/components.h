@@ -13,6 +13,7 @@
 typedef enum {
     SUNDOG_QK_NORM_NONE,
     SUNDOG_QK_NORM_HEADS, /* each head by itself, with one weight for all */
+    SUNDOG_QK_NORM_ROWS,  /* all heads together */
 } SundogQkNorm;
 
 /* The rows of the token embedding. */

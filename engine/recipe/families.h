@@ -7,9 +7,15 @@
 
 /* Gemma 3: norms before and after each half, heads of queries and keys normed. */
 void sundog_gemma3_emit(SundogBuilder *builder);
+/* GLM-4 MoE: Qwen3's or Llama's attention over a part of each head, and experts. */
+void sundog_glm4_moe_emit(SundogBuilder *builder);
+/* gpt-oss: attention with sinks and a window in every second layer, experts with biases. */
+void sundog_gpt_oss_emit(SundogBuilder *builder);
 /* The Llama family: norm, grouped-query attention, norm, gated MLP, a residual around each. Also Qwen2,
  * which adds biases to the projections and pairs the halves of a head; and both with experts: Mixtral,
  * Qwen2 MoE. */
 void sundog_llama_emit(SundogBuilder *builder);
+/* OLMoE and MiniMax M2: queries and keys normed over all heads together, and experts. */
+void sundog_olmoe_emit(SundogBuilder *builder);
 /* Qwen3 and Qwen3 MoE: Llama with heads of queries and keys normed. */
 void sundog_qwen3_emit(SundogBuilder *builder);

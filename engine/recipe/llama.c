@@ -3,35 +3,65 @@
 #include "engine/recipe/components.h"
 #include "engine/recipe/families.h"
 
+/* What the families of this file differ in, beside their settings. */
+typedef struct {
+    SundogQkNorm qk_norm;
+    SundogTensorRole mlp_norm;
+    SundogGate gate;
+} Style;
+
 static SundogBufferId
-emit_layer(SundogBuilder *builder, SundogBufferId x, SundogQkNorm qk_norm)
+emit_layer(SundogBuilder *builder, SundogBufferId x, const Style *style)
 {
     SundogBufferId y =
         sundog_component_norm(builder, x, SUNDOG_TENSOR_ATTENTION_NORM, "attention.norm");
-    y = sundog_component_attention(builder, y, qk_norm);
+    y = sundog_component_attention(builder, y, style->qk_norm);
     x = sundog_component_residual(builder, x, y, "attention.sum");
-    y = sundog_component_norm(builder, x, SUNDOG_TENSOR_MLP_NORM, "mlp.norm");
-    y = sundog_component_feed_forward(builder, y, SUNDOG_GATE_SILU);
+    y = sundog_component_norm(builder, x, style->mlp_norm, "mlp.norm");
+    y = sundog_component_feed_forward(builder, y, style->gate);
     return sundog_component_residual(builder, x, y, "mlp.sum");
 }
 
 static void
-emit(SundogBuilder *builder, SundogQkNorm qk_norm)
+emit(SundogBuilder *builder, const Style *style)
 {
     SundogBufferId x = sundog_component_embedding(builder);
     for (builder->layer = 0; builder->layer < builder->dimensions->n_layers; builder->layer++)
-        x = emit_layer(builder, x, qk_norm);
+        x = emit_layer(builder, x, style);
     sundog_component_head(builder, x);
 }
 
 void
 sundog_llama_emit(SundogBuilder *builder)
 {
-    emit(builder, SUNDOG_QK_NORM_NONE);
+    emit(builder, &(Style){.mlp_norm = SUNDOG_TENSOR_MLP_NORM});
 }
 
 void
 sundog_qwen3_emit(SundogBuilder *builder)
 {
-    emit(builder, SUNDOG_QK_NORM_HEADS);
+    emit(builder, &(Style){.qk_norm = SUNDOG_QK_NORM_HEADS, .mlp_norm = SUNDOG_TENSOR_MLP_NORM});
+}
+
+void
+sundog_olmoe_emit(SundogBuilder *builder)
+{
+    emit(builder, &(Style){.qk_norm = SUNDOG_QK_NORM_ROWS, .mlp_norm = SUNDOG_TENSOR_MLP_NORM});
+}
+
+void
+sundog_glm4_moe_emit(SundogBuilder *builder)
+{
+    Style style = {.mlp_norm = SUNDOG_TENSOR_ATTENTION_POST_NORM};
+    /* The larger of the sizes norms heads, the smaller does not. */
+    if (sundog_model_get_tensor(builder->model, SUNDOG_TENSOR_ATTENTION_Q_NORM, 0) != NULL)
+        style.qk_norm = SUNDOG_QK_NORM_HEADS;
+    emit(builder, &style);
+}
+
+void
+sundog_gpt_oss_emit(SundogBuilder *builder)
+{
+    emit(builder,
+         &(Style){.mlp_norm = SUNDOG_TENSOR_ATTENTION_POST_NORM, .gate = SUNDOG_GATE_CLAMPED});
 }

@@ -11,9 +11,11 @@
 #include <string.h>
 
 static const SundogRecipe recipes[] = {
-    {"gemma3", "Gemma 3", sundog_gemma3_emit}, {"llama", "Llama", sundog_llama_emit},
-    {"qwen2", "Qwen2", sundog_llama_emit},     {"qwen2moe", "Qwen2 MoE", sundog_llama_emit},
-    {"qwen3", "Qwen3", sundog_qwen3_emit},     {"qwen3moe", "Qwen3 MoE", sundog_qwen3_emit},
+    {"gemma3", "Gemma 3", sundog_gemma3_emit},       {"llama", "Llama", sundog_llama_emit},
+    {"glm4moe", "GLM-4 MoE", sundog_glm4_moe_emit},  {"gpt-oss", "gpt-oss", sundog_gpt_oss_emit},
+    {"minimax-m2", "MiniMax M2", sundog_olmoe_emit}, {"olmoe", "OLMoE", sundog_olmoe_emit},
+    {"qwen2", "Qwen2", sundog_llama_emit},           {"qwen2moe", "Qwen2 MoE", sundog_llama_emit},
+    {"qwen3", "Qwen3", sundog_qwen3_emit},           {"qwen3moe", "Qwen3 MoE", sundog_qwen3_emit},
 };
 
 const SundogRecipe *

@@ -19,8 +19,10 @@ yarn_dimension(const SundogRope *rope, double n_rotations)
 static double
 yarn_ramp(const SundogRope *rope, uint32_t i)
 {
-    double low = MAX(floor(yarn_dimension(rope, rope->yarn_fast)), 0);
-    double high = MIN(ceil(yarn_dimension(rope, rope->yarn_slow)), (double)rope->n_dims - 1);
+    double fast = yarn_dimension(rope, rope->yarn_fast);
+    double slow = yarn_dimension(rope, rope->yarn_slow);
+    double low = MAX(rope->yarn_is_exact ? fast : floor(fast), 0);
+    double high = MIN(rope->yarn_is_exact ? slow : ceil(slow), (double)rope->n_dims - 1);
     return CLAMP((i - low) / MAX(high - low, 0.001), 0, 1);
 }
 

@@ -1,11 +1,13 @@
 #pragma once
 
 /*
- * gate: y = f(gate) * up, elementwise; each step rounded once. Any split. f by number:
+ * gate: y = f(gate) * up, elementwise; each step rounded once. Any split. By number:
  *   silu       g / (1 + exp(-g))
  *   gelu_tanh  g / (1 + exp(-2 u)), u = sqrt(2 / pi) (g + 0.044715 g^3) in these steps:
  *              t = (g * g) * g; u2 = fma(t, 2 sqrt(2 / pi) 0.044715, g * (2 sqrt(2 / pi)))
  *              which is g (1 + tanh u) / 2 (Hendrycks and Gimpel 2016)
+ *   clamped    y = (u + 1) (g / (1 + exp(-1.702 g))), g the gate up to 7 and u up from -7 to 7
+ *              (OpenAI 2025); the product of both brackets rounded last
  */
 
 #include "kernels/contract/math.h"
@@ -13,7 +15,8 @@
 /* Numbers in files. X(NAME, number) */
 #define SUNDOG_GATES(X) \
     X(SILU, 0)          \
-    X(GELU_TANH, 1)
+    X(GELU_TANH, 1)     \
+    X(CLAMPED, 2)
 
 typedef enum {
 #define X(name, number) SUNDOG_GATE_##name = number,
@@ -29,6 +32,19 @@ SUNDOG_SHARED float
 sundog_silu(float gate)
 {
     return gate / (1.0f + sundog_exp(-gate));
+}
+
+#define SUNDOG_CLAMPED_LIMIT 7.0f
+#define SUNDOG_CLAMPED_SLOPE 1.702f
+
+/* The whole of the result, since up has a part in it that is no factor. NaN stays NaN. */
+SUNDOG_SHARED float
+sundog_clamped(float gate, float up)
+{
+    gate = SUNDOG_CLAMPED_LIMIT < gate ? SUNDOG_CLAMPED_LIMIT : gate;
+    up = SUNDOG_CLAMPED_LIMIT < up ? SUNDOG_CLAMPED_LIMIT : up;
+    up = -SUNDOG_CLAMPED_LIMIT > up ? -SUNDOG_CLAMPED_LIMIT : up;
+    return (up + 1.0f) * (gate / (1.0f + sundog_exp(-SUNDOG_CLAMPED_SLOPE * gate)));
 }
 
 SUNDOG_SHARED float
