@@ -36,6 +36,15 @@ find_family(SundogKeys *keys)
 static void
 refuse_unknown_settings(SundogKeys *keys)
 {
+    static const char *const names[] = {"attention.clamp_kqv", "expert_group_scale",
+                                        "experts_per_group",   "expert_latent_length",
+                                        "swiglu_clamp_exp",    "swiglu_clamp_shexp"};
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_autofree char *key = sundog_keys_dup_name(keys, names[i]);
+        if (sundog_keys_has(keys, names[i]))
+            sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                             "%s is a setting that is not known here", key);
+    }
     g_autofree char *causal = sundog_keys_dup_name(keys, "attention.causal");
     bool is_causal = true;
     if (sundog_source_get_bool(keys->source, "attention.causal", &is_causal) && !is_causal)
@@ -124,7 +133,10 @@ read_heads(SundogKeys *keys, SundogModelDimensions *dimensions)
 static void
 read_sizes(SundogKeys *keys, SundogModelDimensions *dimensions)
 {
-    dimensions->n_layers = sundog_keys_read_count(keys, "block_count", MAX_LAYERS);
+    uint32_t n_blocks = sundog_keys_read_count(keys, "block_count", MAX_LAYERS);
+    dimensions->n_draft_layers =
+        sundog_keys_read_number_or(keys, "nextn_predict_layers", n_blocks - 1, 0);
+    dimensions->n_layers = n_blocks - dimensions->n_draft_layers;
     dimensions->hidden_size = sundog_keys_read_count(keys, "embedding_length", MAX_FEATURES);
     dimensions->mlp_size = sundog_keys_read_count(keys, "feed_forward_length", MAX_FEATURES);
     dimensions->norm_epsilon =

@@ -3,6 +3,7 @@
 #include "engine/model/tensors.h"
 
 #include "engine/format/error.h"
+#include <stdio.h>
 #include <string.h>
 
 /* What a row or column count is made of. */
@@ -190,10 +191,18 @@ read_role(SundogTensors *tensors, const SundogModelDimensions *dimensions,
     return true;
 }
 
+static bool
+is_of_draft_layer(const SundogModelDimensions *dimensions, const char *name)
+{
+    unsigned layer;
+    return sscanf(name, "blk.%u.", &layer) == 1 && layer >= dimensions->n_layers &&
+           layer - dimensions->n_layers < dimensions->n_draft_layers;
+}
+
 /* The first tensor of the source that no role has claimed. */
 static bool
-find_unclaimed(const SundogTensors *tensors, const SundogSource *source,
-               SundogSourceTensor *unclaimed)
+find_unclaimed(const SundogTensors *tensors, const SundogModelDimensions *dimensions,
+               const SundogSource *source, SundogSourceTensor *unclaimed)
 {
     g_autoptr(GHashTable) claimed = g_hash_table_new(g_str_hash, g_str_equal);
     for (size_t i = 0; i < (size_t)SUNDOG_N_TENSOR_ROLES * tensors->n_layers; i++) {
@@ -202,7 +211,8 @@ find_unclaimed(const SundogTensors *tensors, const SundogSource *source,
     }
     for (size_t i = 0; i < sundog_source_get_n_tensors(source); i++) {
         sundog_source_get_tensor(source, i, unclaimed);
-        if (!g_hash_table_contains(claimed, unclaimed->name))
+        if (!g_hash_table_contains(claimed, unclaimed->name) &&
+            !is_of_draft_layer(dimensions, unclaimed->name))
             return true;
     }
     return false;
@@ -229,7 +239,7 @@ read_all(SundogTensors *tensors, const SundogModelDimensions *dimensions,
         }
     }
     SundogSourceTensor unclaimed;
-    if (!find_unclaimed(tensors, source, &unclaimed))
+    if (!find_unclaimed(tensors, dimensions, source, &unclaimed))
         return true;
     g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
                 "the tensor %s has no role in a %s model of %u layers as it is known here",

@@ -302,6 +302,33 @@ test_experts(void)
     }
 }
 
+/* Layers behind the model's own that guess tokens ahead are left out, and nothing else is. */
+static void
+test_draft_layers(void)
+{
+    GgufBuilder builder;
+    model_fixture_build(&builder);
+    gguf_builder_set_u32(&builder, "llama.block_count", 3);
+    gguf_builder_set_u32(&builder, "llama.nextn_predict_layers", 1);
+    gguf_builder_add_tensor(&builder, "blk.2.nextn.eh_proj.weight", SUNDOG_GGUF_F32, 8, 1, 32);
+    g_autoptr(SundogModel) model = open_built(&builder);
+    g_assert_cmpuint(sundog_model_get_dimensions(model)->n_layers, ==, 2);
+
+    model_fixture_build(&builder);
+    gguf_builder_set_u32(&builder, "llama.block_count", 3);
+    gguf_builder_set_u32(&builder, "llama.nextn_predict_layers", 1);
+    gguf_builder_add_tensor(&builder, "blk.3.attn_norm.weight", SUNDOG_GGUF_F32, 64, 1, 256);
+    expect_unsupported(&builder, "the tensor blk.3.attn_norm.weight has no role");
+
+    model_fixture_build(&builder);
+    gguf_builder_set_u32(&builder, "llama.nextn_predict_layers", 2);
+    expect_invalid(&builder, "llama.nextn_predict_layers is 2, expected a number from 1 to 1");
+
+    model_fixture_build(&builder);
+    gguf_builder_set_f32(&builder, "llama.attention.clamp_kqv", 8);
+    expect_unsupported(&builder, "llama.attention.clamp_kqv is a setting that is not known");
+}
+
 static void
 test_scaling(void)
 {
@@ -521,6 +548,7 @@ main(int argc, char **argv)
     g_test_add_func("/model/heads", test_heads);
     g_test_add_func("/model/unknown-settings", test_unknown_settings);
     g_test_add_func("/model/experts", test_experts);
+    g_test_add_func("/model/draft-layers", test_draft_layers);
     g_test_add_func("/model/scaling", test_scaling);
     g_test_add_func("/model/window", test_window);
     g_test_add_func("/model/scales", test_scales);
