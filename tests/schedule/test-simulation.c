@@ -1,0 +1,99 @@
+/* What the scheduler's policy promises, on simulated machines and loads. */
+
+#include "tests/schedule/simulation.h"
+
+/* A laptop's processor with a small model, and one with a model ten times as large. */
+static const SimulatedMachine fast = {.step_us = 1600,
+                                      .row_us = 300,
+                                      .context_us = 40,
+                                      .max_tokens = 512,
+                                      .max_sequences = 64,
+                                      .context_length = 8192,
+                                      .pool_pages = 64 * 128};
+static const SimulatedMachine slow = {.step_us = 18000,
+                                      .row_us = 3000,
+                                      .context_us = 300,
+                                      .max_tokens = 512,
+                                      .max_sequences = 64,
+                                      .context_length = 8192,
+                                      .pool_pages = 64 * 128};
+
+static SimulationResult
+run(const SimulatedMachine *machine, const SimulatedRequest *requests, uint32_t n_requests)
+{
+    SimulationResult result = simulation_run(machine, requests, n_requests);
+    g_test_message("first token %.1f ms, p99 %.1f (alone %.1f); gaps %.1f ms, p99 %.1f, most %.1f; "
+                   "ends after %.2f s, bound %.2f",
+                   (double)result.first_p50_us / 1e3, (double)result.first_p99_us / 1e3,
+                   (double)result.first_bound_us / 1e3, (double)result.gap_p50_us / 1e3,
+                   (double)result.gap_p99_us / 1e3, (double)result.gap_max_us / 1e3,
+                   (double)result.end_us / 1e6, (double)result.end_bound_us / 1e6);
+    g_assert_cmpint(result.end_us, >=, result.end_bound_us);
+    return result;
+}
+
+/* One alone: nothing is lost but the first, small step, from which the policy learns. */
+static void
+test_alone(void)
+{
+    const SimulatedRequest request = {.n_prompt = 3000, .n_answer = 200};
+    SimulationResult result = run(&fast, &request, 1);
+    g_assert_cmpint(result.first_p50_us, <, result.first_bound_us * 6 / 5);
+    g_assert_cmpint(result.end_us, <, result.end_bound_us * 6 / 5);
+    result = run(&slow, &request, 1);
+    g_assert_cmpint(result.first_p50_us, <, result.first_bound_us * 6 / 5);
+}
+
+/* A prompt of 6,000 tokens comes beside four chats: their tokens keep coming. */
+static void
+test_long_prompt(void)
+{
+    const SimulatedRequest requests[] = {
+        {0, 60, 400}, {0, 80, 400}, {0, 20, 400}, {0, 90, 400}, {300000, 6000, 20}};
+    SimulationResult result = run(&fast, requests, G_N_ELEMENTS(requests));
+    g_assert_cmpint(result.gap_p99_us, <, 80000);
+    g_assert_cmpint(result.gap_max_us, <, 200000);
+    result = run(&slow, requests, G_N_ELEMENTS(requests));
+    /* A step with the least chunk takes longer than the target on such a machine. */
+    g_assert_cmpint(result.gap_p99_us, <, 130000);
+}
+
+/* Fifty at once: the machine works near its bound, and the oldest are served first. */
+static void
+test_burst(void)
+{
+    SimulatedRequest requests[50];
+    for (uint32_t i = 0; i < G_N_ELEMENTS(requests); i++) {
+        requests[i] = (SimulatedRequest){.n_prompt = 100 + i * 37 % 400, .n_answer = 50};
+    }
+    SimulationResult result = run(&fast, requests, G_N_ELEMENTS(requests));
+    g_assert_cmpint(result.end_us, <, result.end_bound_us * 5 / 4);
+    /* Where each step reads weights for as long as six rows take, short steps cost a quarter. */
+    result = run(&slow, requests, G_N_ELEMENTS(requests));
+    g_assert_cmpint(result.end_us, <, result.end_bound_us * 7 / 5);
+}
+
+/* Pages for two long requests where ten come: each gets its turn, and little is computed twice. */
+static void
+test_few_pages(void)
+{
+    SimulatedMachine machine = fast;
+    machine.pool_pages = 2 * 40;
+    SimulatedRequest requests[10];
+    for (uint32_t i = 0; i < G_N_ELEMENTS(requests); i++) {
+        requests[i] = (SimulatedRequest){.n_prompt = 1500, .n_answer = 700};
+    }
+    SimulationResult result = run(&machine, requests, G_N_ELEMENTS(requests));
+    g_assert_cmpint(result.end_us, <, 3 * result.end_bound_us);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/simulation/alone", test_alone);
+    g_test_add_func("/simulation/long-prompt", test_long_prompt);
+    g_test_add_func("/simulation/burst", test_burst);
+    g_test_add_func("/simulation/few-pages", test_few_pages);
+    return g_test_run();
+}
