@@ -1,235 +1,247 @@
 /*
- * Integer products for AVX2. vpmaddubsw multiplies unsigned by signed bytes and adds pairs in 16 bits;
- * with weights of 4 bits a whole block of 32 columns fits there (8 * 2 * 15 * 127 = 30,480), so pairs
- * are joined to 32 bits once a block. A weight of 8 bits is two of 4, sixteen times the upper one.
+ * Integer products for AVX2, eight rows at a time. vpmaddubsw multiplies unsigned by signed bytes and adds
+ * pairs in 16 bits, where as many groups of four columns are summed as fit: eight of 4 bits
+ * (8 * 2 * 15 * 127 = 30,480), four of 5 bits, two of 6. A weight of 8 bits is two of 4, the upper one
+ * sixteen times.
  *
- * Float accumulators stand in the result, since the integer ones take the registers: 12 of 16.
+ * The eight groups of 32 columns stay in registers while the tokens pass; so float accumulators stand in
+ * the result, save for the one token that decoding mostly has.
  */
 
 #include "kernels/host/linear-tiles.h"
-#include "kernels/host/panels.h"
+#include "kernels/host/lines.h"
 
-#include <immintrin.h>
-
-#define INLINE static inline __attribute__((always_inline))
 #define TOKENS SUNDOG_TILE_TOKENS
 #define GROUPS SUNDOG_PANEL_GROUPS
-#define LANES 8 /* rows in a register */
-#define GROUP_BYTES (4 * SUNDOG_UNIT_ROWS)
-#define PREFETCH_BYTES 4096
+#define BLOCK SUNDOG_PANEL_BLOCK
+#define UNIT SUNDOG_UNIT_ROWS
+#define LANES SUNDOG_BYTE_ROWS
+#define WORD 4 /* bytes of a row in a group */
 
-INLINE __m256i
-load(const uint8_t *from)
+/* How many groups are summed in 16 bits, of weights up to the form's greatest. */
+SUNDOG_INLINE int
+count_groups_at_once(const SundogPanelForm *form)
 {
-    return _mm256_loadu_si256((const __m256i *)from);
+    int bits = form->low_bits + form->high_bits;
+    if (form->codebook != NULL)
+        bits = form->zero == 128 ? 8 : 5;
+    int n = bits <= 4 || bits == 8 ? 8 : bits == 5 ? 4 : 2;
+    return n < GROUPS / sundog_lines_n_scales(form) ? n : GROUPS / sundog_lines_n_scales(form);
 }
 
-INLINE void
-store(uint8_t *to, __m256i v)
+SUNDOG_INLINE bool
+is_split(const SundogPanelForm *form)
 {
-    _mm256_storeu_si256((__m256i *)to, v);
+    return form->low_bits == 8 || (form->codebook != NULL && form->zero == 128);
 }
 
-INLINE void
-prefetch(const uint8_t *from, int n_lines)
+/* Sums of `n` groups of 16-bit pairs, as 32 bits a row. */
+SUNDOG_INLINE __m256i
+sum_groups(const __m256i *w, const int8_t *bytes, const int n)
 {
-    for (int i = 0; i < n_lines; i++)
-        _mm_prefetch((const char *)from + PREFETCH_BYTES + 64 * i, _MM_HINT_T0);
-}
-
-INLINE void
-store_widened(float *to, const uint8_t *halves)
-{
-    for (int i = 0; i < 2; i++)
-        _mm256_storeu_ps(to + 8 * i,
-                         _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(halves + 16 * i))));
-}
-
-/* Adds one group of four columns for a register of rows and all tokens. */
-INLINE void
-add_products(__m256i *acc, const int stride, __m256i w, const int8_t *bytes, const int n_tokens)
-{
-#pragma GCC unroll 6
-    for (int t = 0; t < n_tokens; t++) {
-        __m256i a = _mm256_set1_epi32(*(const int32_t *)(bytes + 4 * t));
-        acc[t * stride] = _mm256_add_epi16(acc[t * stride], _mm256_maddubs_epi16(w, a));
-    }
-}
-
-/* acc = fma(dot, d * scale, acc), in memory. */
-INLINE void
-scale_dot(float *out, __m256i dot, __m256 d, float scale)
-{
-    __m256 product = _mm256_mul_ps(d, _mm256_set1_ps(scale));
-    _mm256_storeu_ps(out, _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot), product, _mm256_loadu_ps(out)));
-}
-
-INLINE void
-clear(float *out, const int n_tokens)
-{
-    for (int t = 0; t < n_tokens; t++)
-        for (int r = 0; r < SUNDOG_UNIT_ROWS; r += LANES)
-            _mm256_storeu_ps(out + t * SUNDOG_UNIT_ROWS + r, _mm256_setzero_ps());
-}
-
-/* One block of 16 rows, two registers of them at a time. */
-INLINE void
-multiply_q4_1_block(const uint8_t *w, const float *d, const float *m, const SundogTile *tile,
-                    int64_t block, const int n_tokens, float *out)
-{
-    const int8_t *bytes = tile->bytes + block * GROUPS * TOKENS * 4;
-    const __m256i ones = _mm256_set1_epi16(1);
-    __m256i acc[2 * TOKENS];
-#pragma GCC unroll 12
-    for (int i = 0; i < 2 * n_tokens; i++)
-        acc[i] = _mm256_setzero_si256();
+    __m256i sum = _mm256_setzero_si256();
 #pragma GCC unroll 8
-    for (int group = 0; group < GROUPS; group++)
-#pragma GCC unroll 2
-        for (int v = 0; v < 2; v++)
-            add_products(acc + v, 2, load(w + group * GROUP_BYTES + 32 * v),
-                         bytes + group * TOKENS * 4, n_tokens);
-#pragma GCC unroll 6
-    for (int t = 0; t < n_tokens; t++)
-#pragma GCC unroll 2
-        for (int v = 0; v < 2; v++) {
-            float *at = out + t * SUNDOG_UNIT_ROWS + LANES * v;
-            scale_dot(at, _mm256_madd_epi16(acc[2 * t + v], ones), _mm256_loadu_ps(d + LANES * v),
-                      tile->scales[block * TOKENS + t]);
-            __m256 sum = _mm256_set1_ps(tile->sums[block * TOKENS + t]);
-            _mm256_storeu_ps(
-                at, _mm256_fmadd_ps(_mm256_loadu_ps(m + LANES * v), sum, _mm256_loadu_ps(at)));
-        }
+    for (int group = 0; group < n; group++) {
+        __m256i a = _mm256_set1_epi32(*(const int32_t *)(bytes + group * TOKENS * WORD));
+        __m256i pairs = _mm256_maddubs_epi16(w[group], a);
+        sum = group == 0 ? pairs : _mm256_add_epi16(sum, pairs);
+    }
+    return _mm256_madd_epi16(sum, _mm256_set1_epi16(1));
 }
 
-/* One block of 8 rows. */
-INLINE void
-multiply_q8_0_block(const uint8_t *w, const float *d, const SundogTile *tile, int64_t block,
-                    const int n_tokens, float *out)
+SUNDOG_INLINE __m256i
+sum_split_groups(const __m256i *w, const int8_t *bytes, const int n)
 {
-    const int8_t *bytes = tile->bytes + block * GROUPS * TOKENS * 4;
-    const int32_t *isums = tile->isums + block * 2 * TOKENS;
-    const __m256i ones = _mm256_set1_epi16(1), nibble = _mm256_set1_epi8(15);
-    __m256i low[TOKENS], high[TOKENS];
-#pragma GCC unroll 6
-    for (int t = 0; t < n_tokens; t++)
-        low[t] = high[t] = _mm256_setzero_si256();
+    const __m256i nibble = _mm256_set1_epi8(15);
+    __m256i low[GROUPS], high[GROUPS];
 #pragma GCC unroll 8
-    for (int group = 0; group < GROUPS; group++) {
-        __m256i bytes_of_w = load(w + group * GROUP_BYTES);
-        __m256i shifted = _mm256_srli_epi16(bytes_of_w, 4);
-        add_products(low, 1, _mm256_and_si256(bytes_of_w, nibble), bytes + group * TOKENS * 4,
-                     n_tokens);
-        add_products(high, 1, _mm256_and_si256(shifted, nibble), bytes + group * TOKENS * 4,
-                     n_tokens);
+    for (int group = 0; group < n; group++) {
+        low[group] = _mm256_and_si256(w[group], nibble);
+        high[group] = _mm256_and_si256(_mm256_srli_epi16(w[group], 4), nibble);
     }
-#pragma GCC unroll 6
-    for (int t = 0; t < n_tokens; t++) {
-        __m256i dot = _mm256_slli_epi32(_mm256_madd_epi16(high[t], ones), 4);
-        dot = _mm256_add_epi32(dot, _mm256_madd_epi16(low[t], ones));
-        int32_t zero = SUNDOG_Q8_0_ZERO * (isums[t] + isums[t + TOKENS]);
-        dot = _mm256_sub_epi32(dot, _mm256_set1_epi32(zero));
-        scale_dot(out + t * SUNDOG_UNIT_ROWS, dot, _mm256_loadu_ps(d),
-                  tile->scales[block * TOKENS + t]);
-    }
+    __m256i upper = _mm256_slli_epi32(sum_groups(high, bytes, n), 4);
+    return _mm256_add_epi32(upper, sum_groups(low, bytes, n));
 }
 
-INLINE void
-multiply(const SundogUnpacked *weight, const SundogTile *tile, const int n_tokens, float *out)
+/* The exact products of n groups and one token, zero points still in them. */
+SUNDOG_INLINE __m256i
+multiply_groups(const SundogPanelForm *form, const __m256i *w, const int8_t *bytes, const int n)
 {
-    bool q4 = weight->layout == SUNDOG_LAYOUT_PANEL16_Q4_1;
-    int rows = q4 ? 2 * LANES : LANES;
-    clear(out, n_tokens);
-    for (int row = 0; row < SUNDOG_UNIT_ROWS; row += rows)
-        for (int64_t block = 0; block < weight->n_columns / SUNDOG_ACTIVATION_BLOCK; block++) {
-            const uint8_t *w = weight->bytes + block * GROUPS * GROUP_BYTES + 4 * row;
-            const float *d = weight->scales + block * SUNDOG_UNIT_ROWS + row;
-            const float *m = weight->minima + block * SUNDOG_UNIT_ROWS + row;
-            if (q4)
-                multiply_q4_1_block(w, d, m, tile, block, n_tokens, out + row);
-            else
-                multiply_q8_0_block(w, d, tile, block, n_tokens, out + row);
-        }
+    if (is_split(form))
+        return sum_split_groups(w, bytes, n);
+    const int at_once = count_groups_at_once(form);
+    __m256i sum = sum_groups(w, bytes, at_once);
+#pragma GCC unroll 4
+    for (int group = at_once; group < n; group += at_once)
+        sum = _mm256_add_epi32(sum, sum_groups(w + group, bytes + group * TOKENS * WORD, at_once));
+    return sum;
 }
 
-/* One function a number of tokens, so that each keeps its accumulators in registers. */
-#define MULTIPLY(n)                                                                            \
-    static void multiply_##n(const SundogUnpacked *weight, const SundogTile *tile, float *out) \
+/* Scales and minima of eight rows for each group of columns in 32 that has its own. */
+typedef struct {
+    __m256 scales[2];
+    __m256 minima[2];
+} Scales;
+
+/* Adds 32 columns of one token to eight rows. */
+SUNDOG_INLINE __m256
+add_columns(const SundogPanelForm *form, const __m256i *w, const Scales *scales,
+            const SundogTile *tile, int64_t block, int64_t token, __m256 acc)
+{
+    const int n_scales = sundog_lines_n_scales(form), n = GROUPS / n_scales;
+    const int8_t *bytes = tile->bytes + (block * GROUPS * TOKENS + token) * WORD;
+    const int32_t *isums = tile->isums + 2 * TOKENS * block + token;
+    const float scale = tile->scales[block * TOKENS + token];
+#pragma GCC unroll 2
+    for (int i = 0; i < n_scales; i++) {
+        int32_t isum = n_scales == 1 ? isums[0] + isums[TOKENS] : isums[i * TOKENS];
+        __m256i dot = multiply_groups(form, w + i * n, bytes + i * n * TOKENS * WORD, n);
+        if (form->zero != 0)
+            dot = _mm256_sub_epi32(dot, _mm256_set1_epi32(form->zero * isum));
+        acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot),
+                              _mm256_mul_ps(scales->scales[i], _mm256_set1_ps(scale)), acc);
+        float sum = n_scales == 1 ? tile->sums[block * TOKENS + token] : scale * (float)isum;
+        if (form->has_minima)
+            acc = _mm256_fmadd_ps(scales->minima[i], _mm256_set1_ps(sum), acc);
+    }
+    return acc;
+}
+
+SUNDOG_INLINE __m256
+half_of(SundogVector v, const int half)
+{
+    return half == 0 ? v.low : v.high;
+}
+
+SUNDOG_INLINE void
+take_scales(const SundogPanelForm *form, const uint8_t *block, int64_t k, Scales scales[2])
+{
+#pragma GCC unroll 2
+    for (int i = 0; i < sundog_lines_n_scales(form); i++) {
+        SundogVector d = sundog_lines_scale(form, block, k + i * form->scale_columns);
+        SundogVector m = form->has_minima
+                             ? sundog_lines_minimum(form, block, k + i * form->scale_columns)
+                             : sundog_vector_set(0);
+#pragma GCC unroll 2
+        for (int half = 0; half < 2; half++) {
+            scales[half].scales[i] = half_of(d, half);
+            scales[half].minima[i] = half_of(m, half);
+        }
+    }
+}
+
+SUNDOG_INLINE void
+multiply_panel(const SundogPanelForm *form, const uint8_t *panel, int64_t n_columns,
+               const SundogTile *tile, const bool one, int n_tokens, float *out)
+{
+    __m256 acc[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
+    Scales scales[2];
+    for (int t = 0; t < n_tokens; t++)
+        sundog_vector_store(out + t * UNIT, sundog_vector_set(0));
+    for (int64_t k = 0; k < n_columns; k += BLOCK) {
+        const uint8_t *block = sundog_panel_block(form, panel, k);
+        const uint8_t *lines = sundog_panel_lines(form, block, k);
+        sundog_lines_prefetch(form, panel, k);
+        take_scales(form, block, k, scales);
+#pragma GCC unroll 2
+        for (int half = 0; half < 2; half++) {
+            __m256i w[GROUPS];
+#pragma GCC unroll 8
+            for (int group = 0; group < GROUPS; group++)
+                w[group] = sundog_lines_group(form, lines + half * LANES * WORD, group);
+            if (one)
+                acc[half] = add_columns(form, w, &scales[half], tile, k / BLOCK, 0, acc[half]);
+            for (int t = 0; t < n_tokens && !one; t++) {
+                float *at = out + t * UNIT + half * LANES;
+                _mm256_storeu_ps(at, add_columns(form, w, &scales[half], tile, k / BLOCK, t,
+                                                 _mm256_loadu_ps(at)));
+            }
+        }
+    }
+    if (one)
+        sundog_vector_store(out, (SundogVector){acc[0], acc[1]});
+}
+
+/* Eight rows of what was taken apart. */
+SUNDOG_INLINE void
+multiply_unpacked(const SundogPanelForm *form, const SundogUnpacked *weight, int row,
+                  const SundogTile *tile, int n_tokens, float *out)
+{
+    const int n_scales = sundog_lines_n_scales(form);
+    for (int t = 0; t < n_tokens; t++)
+        _mm256_storeu_ps(out + t * UNIT, _mm256_setzero_ps());
+    for (int64_t block = 0; block < weight->n_columns / BLOCK; block++) {
+        const uint8_t *bytes = weight->bytes + (block * GROUPS * UNIT + row) * WORD;
+        Scales scales;
+        __m256i w[GROUPS];
+#pragma GCC unroll 8
+        for (int group = 0; group < GROUPS; group++)
+            w[group] = sundog_bytes_load(bytes + group * UNIT * WORD);
+#pragma GCC unroll 2
+        for (int i = 0; i < n_scales; i++) {
+            int64_t at = (block * n_scales + i) * UNIT + row;
+            scales.scales[i] = _mm256_loadu_ps(weight->scales + at);
+            if (form->has_minima)
+                scales.minima[i] = _mm256_loadu_ps(weight->minima + at);
+        }
+        for (int t = 0; t < n_tokens; t++) {
+            float *at = out + t * UNIT;
+            _mm256_storeu_ps(at,
+                             add_columns(form, w, &scales, tile, block, t, _mm256_loadu_ps(at)));
+        }
+    }
+}
+
+#define X(name)                                                                                \
+    static void direct_##name(const uint8_t *panel, int64_t n_columns, const SundogTile tile,  \
+                              int n_tokens, float *out)                                        \
     {                                                                                          \
-        multiply(weight, tile, n, out);                                                        \
+        const SundogPanelForm form = sundog_panel_form(SUNDOG_LAYOUT_PANEL16_##name);          \
+        if (n_tokens == 1)                                                                     \
+            multiply_panel(&form, panel, n_columns, &tile, true, 1, out);                      \
+        else                                                                                   \
+            multiply_panel(&form, panel, n_columns, &tile, false, n_tokens, out);              \
+    }                                                                                          \
+                                                                                               \
+    static void tile_##name(const SundogUnpacked *weight, const SundogTile tile, int n_tokens, \
+                            float *out)                                                        \
+    {                                                                                          \
+        const SundogPanelForm form = sundog_panel_form(SUNDOG_LAYOUT_PANEL16_##name);          \
+        for (int row = 0; row < UNIT; row += LANES)                                            \
+            multiply_unpacked(&form, weight, row, &tile, n_tokens, out + row);                 \
     }
-MULTIPLY(1)
-MULTIPLY(2)
-MULTIPLY(3)
-MULTIPLY(4)
-MULTIPLY(5)
-MULTIPLY(6)
-#undef MULTIPLY
+SUNDOG_QUANTIZED_PANELS(X)
+#undef X
+
+void
+SUNDOG_KERNEL(direct_product)(SundogLayout layout, const uint8_t *const panels[2],
+                              int64_t n_columns, const SundogTile *tile, int n_tokens, float *out)
+{
+    for (int half = 0; half < 2 && (half == 0 || panels[1] != panels[0]); half++)
+        switch (layout) {
+#define X(name)                                                                                  \
+    case SUNDOG_LAYOUT_PANEL16_##name:                                                           \
+        direct_##name(panels[half], n_columns, *tile, n_tokens, out + half * SUNDOG_PANEL_ROWS); \
+        break;
+            SUNDOG_QUANTIZED_PANELS(X)
+#undef X
+        default:
+            break;
+        }
+}
 
 void
 SUNDOG_KERNEL(tile_product)(const SundogUnpacked *weight, const SundogTile *tile, int n_tokens,
                             float *out)
 {
-    static void (*const by_tokens[])(const SundogUnpacked *, const SundogTile *, float *) = {
-        multiply_1, multiply_2, multiply_3, multiply_4, multiply_5, multiply_6};
-    by_tokens[n_tokens - 1](weight, tile, out);
-}
-
-static void
-unpack_q4_1(const SundogUnpacked *to, int half, const uint8_t *panel)
-{
-    const __m256i nibble = _mm256_set1_epi8(15);
-    for (int64_t block = 0; block < to->n_columns / SUNDOG_ACTIVATION_BLOCK; block++) {
-        uint8_t *bytes = to->bytes + block * GROUPS * GROUP_BYTES + 64 * half;
-        prefetch(panel, SUNDOG_Q4_1_BLOCK_BYTES / 64);
-        store_widened(to->scales + block * 32 + 16 * half, panel);
-        store_widened(to->minima + block * 32 + 16 * half, sundog_q4_1_minima(panel, 0));
-#pragma GCC unroll 8
-        for (int i = 0; i < GROUPS; i++) {
-            __m256i w = load(sundog_q4_1_values(panel, 0) + 32 * i);
-            uint8_t *low = bytes + i / 2 * 2 * GROUP_BYTES + i % 2 * 32;
-            store(low, _mm256_and_si256(w, nibble));
-            store(low + GROUP_BYTES, _mm256_and_si256(_mm256_srli_epi16(w, 4), nibble));
-        }
-        panel += SUNDOG_Q4_1_BLOCK_BYTES;
+    switch (weight->layout) {
+#define X(name)                                    \
+    case SUNDOG_LAYOUT_PANEL16_##name:             \
+        tile_##name(weight, *tile, n_tokens, out); \
+        break;
+        SUNDOG_QUANTIZED_PANELS(X)
+#undef X
+    default:
+        break;
     }
-}
-
-static void
-unpack_q8_0(const SundogUnpacked *to, int half, const uint8_t *panel)
-{
-    for (int64_t block = 0; block < to->n_columns / SUNDOG_ACTIVATION_BLOCK; block++) {
-        const uint8_t *values = sundog_q8_0_values(panel, block);
-        uint8_t *bytes = to->bytes + block * GROUPS * GROUP_BYTES + 64 * half;
-        prefetch(values, GROUPS);
-        store_widened(to->scales + block * 32 + 16 * half, sundog_q8_0_scales(panel, block));
-#pragma GCC unroll 8
-        for (int group = 0; group < GROUPS; group++) {
-            store(bytes + group * GROUP_BYTES, load(values + 64 * group));
-            store(bytes + group * GROUP_BYTES + 32, load(values + 64 * group + 32));
-        }
-    }
-}
-
-void
-SUNDOG_KERNEL(unpack_panel)(const SundogUnpacked *to, int half, const uint8_t *panel)
-{
-    if (to->layout == SUNDOG_LAYOUT_PANEL16_Q4_1)
-        unpack_q4_1(to, half, panel);
-    else
-        unpack_q8_0(to, half, panel);
-}
-
-/* Taking a panel apart first costs less than memory takes to bring the next. */
-bool
-SUNDOG_KERNEL(has_direct_product)(void)
-{
-    return false;
-}
-
-void
-SUNDOG_KERNEL(direct_product)(SundogLayout layout, const uint8_t *panel, int64_t n_columns,
-                              const SundogTile *tile, int n_tokens, float *out)
-{
-    __builtin_unreachable();
 }

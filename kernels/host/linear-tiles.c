@@ -30,6 +30,7 @@
  * it apart, for 18 equal. */
 #define MAX_DIRECT_TILES 3
 #define COLUMNS_AT_ONCE 64
+#define MIN_SCALE_COLUMNS 16 /* that share a scale, in any layout */
 
 /* One weight of a call and where its columns go. */
 typedef struct {
@@ -93,7 +94,7 @@ job_from_call(const SundogCall *call, const SundogArgument *a, const SundogArgum
         unpacked->values = (float *)half;
         unpacked->bytes = half;
         unpacked->scales = (float *)(half + k * UNIT);
-        unpacked->minima = unpacked->scales + k / SUNDOG_ACTIVATION_BLOCK * UNIT;
+        unpacked->minima = unpacked->scales + k / MIN_SCALE_COLUMNS * UNIT;
     }
     return job;
 }
@@ -131,86 +132,15 @@ find_tile(const Job *job, int64_t index)
                         .isums = (const int32_t *)(tile + job->tile.isums)};
 }
 
-/* Float values of a range of one panel's columns, whole blocks of 32 where it is quantized:
- * [columns][32], this panel's 16 rows from `half` on. */
-
-static void
-dequantize_floats(const SundogUnpacked *to, int half, const uint8_t *panel, SundogRange columns)
-{
-    for (int64_t k = columns.begin; k < columns.end; k++) {
-        float *values = to->values + (k - columns.begin) * UNIT + ROWS * half;
-        if (to->layout == SUNDOG_LAYOUT_PANEL16_F32)
-            memcpy(values, panel + k * ROWS * 4, ROWS * 4);
-        else if (to->layout == SUNDOG_LAYOUT_PANEL16_F16)
-            sundog_load_halves(values, (const uint16_t *)panel + k * ROWS, ROWS);
-        else
-            for (int r = 0; r < ROWS; r++)
-                values[r] = sundog_bf16_to_f32(((const uint16_t *)panel)[k * ROWS + r]);
-    }
-}
-
-/* Four columns of sixteen rows; shift picks the nibble. */
-static void
-dequantize_q4_1_line(const uint32_t *restrict line, int shift, const float *restrict d,
-                     const float *restrict m, float *restrict values)
-{
-    for (int i = 0; i < 4; i++)
-        for (int r = 0; r < ROWS; r++) {
-            int32_t q = (int32_t)(line[r] >> (8 * i + shift)) & 15;
-            values[i * UNIT + r] = fmaf(d[r], (float)q, m[r]);
-        }
-}
-
-static void
-dequantize_q4_1(const SundogUnpacked *to, int half, const uint8_t *panel, SundogRange columns)
-{
-    float d[ROWS], m[ROWS];
-    for (int64_t block = columns.begin / 32; block < columns.end / 32; block++) {
-        const uint8_t *lines = sundog_q4_1_values(panel, block);
-        float *values = to->values + (block * 32 - columns.begin) * UNIT + ROWS * half;
-        sundog_load_halves(d, (const uint16_t *)sundog_q4_1_scales(panel, block), ROWS);
-        sundog_load_halves(m, (const uint16_t *)sundog_q4_1_minima(panel, block), ROWS);
-        for (int group = 0; group < 8; group++)
-            dequantize_q4_1_line((const uint32_t *)(lines + group / 2 * SUNDOG_PANEL_LINE),
-                                 group % 2 * 4, d, m, values + group * 4 * UNIT);
-    }
-}
-
-static void
-dequantize_q8_0_line(const uint32_t *restrict line, const float *restrict d, float *restrict values)
-{
-    for (int i = 0; i < 4; i++)
-        for (int r = 0; r < ROWS; r++) {
-            int32_t q = (int32_t)(line[r] >> (8 * i) & 255) - SUNDOG_Q8_0_ZERO;
-            values[i * UNIT + r] = d[r] * (float)q;
-        }
-}
-
-static void
-dequantize_q8_0(const SundogUnpacked *to, int half, const uint8_t *panel, SundogRange columns)
-{
-    float d[ROWS];
-    for (int64_t block = columns.begin / 32; block < columns.end / 32; block++) {
-        const uint32_t *line = (const uint32_t *)sundog_q8_0_values(panel, block);
-        float *values = to->values + (block * 32 - columns.begin) * UNIT + ROWS * half;
-        sundog_load_halves(d, (const uint16_t *)sundog_q8_0_scales(panel, block), ROWS);
-        for (int group = 0; group < 8; group++)
-            dequantize_q8_0_line(line + group * ROWS, d, values + group * 4 * UNIT);
-    }
-}
-
+/* Float values of a range of columns; zeros past a weight's last panel. */
 static void
 dequantize_panel(const SundogUnpacked *to, int half, const uint8_t *panel, SundogRange columns)
 {
-    if (panel == NULL)
+    if (panel != NULL)
+        SUNDOG_KERNEL(dequantize_panel)(to, half, panel, columns);
+    else
         for (int64_t k = 0; k < columns.end - columns.begin; k++)
             memset(to->values + k * UNIT + ROWS * half, 0, ROWS * sizeof(float));
-    else if (to->layout == SUNDOG_LAYOUT_PANEL16_Q4_1)
-        dequantize_q4_1(to, half, panel, columns);
-    else if (to->layout == SUNDOG_LAYOUT_PANEL16_Q8_0)
-        dequantize_q8_0(to, half, panel, columns);
-    else
-        dequantize_floats(to, half, panel, columns);
 }
 
 /* Floats of some tokens, a range of their columns. */
@@ -333,11 +263,11 @@ multiply_direct(const Job *job, const Part *part, int64_t unit, int64_t tile_ind
     for (int i = 0; i < (part->gate != NULL ? 2 : 1); i++) {
         const uint8_t *panels[2];
         find_panels(job, part, unit, i, panels);
-        for (int half = 0; half < 2; half++)
-            if (panels[half] != NULL)
-                SUNDOG_KERNEL(direct_product)
-        (part->weight->layout, panels[half], job->n_columns, &tile, (int)here,
-         products[i] + ROWS * half);
+        if (panels[0] == NULL)
+            continue;
+        panels[1] = panels[1] != NULL ? panels[1] : panels[0];
+        SUNDOG_KERNEL(direct_product)
+        (part->weight->layout, panels, job->n_columns, &tile, (int)here, products[i]);
     }
 }
 
@@ -440,7 +370,7 @@ is_direct(const Job *job, int64_t n_tiles)
 {
     if (job->a->dtype != SUNDOG_DTYPE_A8)
         return n_tiles == 1;
-    return n_tiles <= MAX_DIRECT_TILES && SUNDOG_KERNEL(has_direct_product)();
+    return n_tiles <= MAX_DIRECT_TILES;
 }
 
 static void
@@ -465,22 +395,19 @@ run_job(const SundogCall *call, const Job *job)
     }
 }
 
-/* What only the plain kernels take, and nobody waits for. */
+/* What only CUDA's programs have: the plain kernels are their reference, and nobody waits for them. */
 static bool
-is_plain(const SundogArgument *a, const SundogArgument *w, const SundogArgument *y)
+is_for_cuda(const SundogArgument *a, const SundogArgument *w, const SundogArgument *y)
 {
-    SundogPanelForm form = sundog_panel_form(w->layout);
     return a->dtype == SUNDOG_DTYPE_BF16 || y->dtype == SUNDOG_DTYPE_BF16 ||
-           sundog_layout_is_tile(w->layout) ||
-           (form.block != 0 && w->layout != SUNDOG_LAYOUT_PANEL16_Q4_1 &&
-            w->layout != SUNDOG_LAYOUT_PANEL16_Q8_0);
+           sundog_layout_is_tile(w->layout);
 }
 
 void
 SUNDOG_KERNEL(LINEAR)(const SundogCall *call)
 {
     const SundogArgument *a = call->arguments;
-    if (is_plain(a, &a[1], &a[4])) {
+    if (is_for_cuda(a, &a[1], &a[4])) {
         sundog_host_plain_LINEAR(call);
         return;
     }
@@ -494,7 +421,7 @@ void
 SUNDOG_KERNEL(LINEAR_QKV)(const SundogCall *call)
 {
     const SundogArgument *a = call->arguments;
-    if (is_plain(a, &a[1], &a[7]) || is_plain(a, &a[2], &a[7]) || is_plain(a, &a[3], &a[7])) {
+    if (is_for_cuda(a, &a[1], &a[7])) {
         sundog_host_plain_LINEAR_QKV(call);
         return;
     }
@@ -508,7 +435,7 @@ void
 SUNDOG_KERNEL(LINEAR_GATED)(const SundogCall *call)
 {
     const SundogArgument *a = call->arguments;
-    if (is_plain(a, &a[1], &a[3])) {
+    if (is_for_cuda(a, &a[1], &a[3])) {
         sundog_host_plain_LINEAR_GATED(call);
         return;
     }
@@ -549,7 +476,7 @@ SUNDOG_KERNEL(multiply_expert)(const SundogCall *call, const SundogExpertProduct
                                SundogRange pieces)
 {
     SundogArgument a = *product->a, y = *product->y;
-    if (is_plain(&a, product->weight, &y)) {
+    if (is_for_cuda(&a, product->weight, &y)) {
         sundog_host_plain_multiply_expert(call, product, pieces);
         return;
     }

@@ -38,6 +38,29 @@ sundog_vector_load_halves(const uint16_t *from)
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)from));
 }
 
+SUNDOG_INLINE SundogVector
+sundog_vector_load_bf16(const uint16_t *from)
+{
+    __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)from));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
+}
+
+/* Bits [shift, 8) of sixteen bytes, as far as the mask keeps them. */
+SUNDOG_INLINE SundogVector
+sundog_vector_load_bytes(const uint8_t *from, const int shift, const int mask)
+{
+    __m512i wide = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)from));
+    wide = shift > 0 ? _mm512_srli_epi32(wide, (unsigned)shift) : wide;
+    wide = mask < 255 >> shift ? _mm512_and_si512(wide, _mm512_set1_epi32(mask)) : wide;
+    return _mm512_cvtepi32_ps(wide);
+}
+
+SUNDOG_INLINE SundogVector
+sundog_vector_load_signed_bytes(const uint8_t *from)
+{
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)from)));
+}
+
 SUNDOG_INLINE void
 sundog_vector_store(float *to, SundogVector v)
 {
@@ -137,6 +160,40 @@ sundog_vector_load_halves(const uint16_t *from)
 {
     return (SundogVector){_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)from)),
                           _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(from + 8)))};
+}
+
+SUNDOG_INLINE SundogVector
+sundog_vector_load_bf16(const uint16_t *from)
+{
+    __m256i low = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)from));
+    __m256i high = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(from + 8)));
+    return (SundogVector){_mm256_castsi256_ps(_mm256_slli_epi32(low, 16)),
+                          _mm256_castsi256_ps(_mm256_slli_epi32(high, 16))};
+}
+
+SUNDOG_INLINE __m256
+sundog_eight_bytes(const uint8_t *from, const int shift, const int mask)
+{
+    __m256i wide = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)from));
+    wide = shift > 0 ? _mm256_srli_epi32(wide, shift) : wide;
+    wide = mask < 255 >> shift ? _mm256_and_si256(wide, _mm256_set1_epi32(mask)) : wide;
+    return _mm256_cvtepi32_ps(wide);
+}
+
+/* Bits [shift, 8) of sixteen bytes, as far as the mask keeps them. */
+SUNDOG_INLINE SundogVector
+sundog_vector_load_bytes(const uint8_t *from, const int shift, const int mask)
+{
+    return (SundogVector){sundog_eight_bytes(from, shift, mask),
+                          sundog_eight_bytes(from + 8, shift, mask)};
+}
+
+SUNDOG_INLINE SundogVector
+sundog_vector_load_signed_bytes(const uint8_t *from)
+{
+    __m256i low = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)from));
+    __m256i high = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(from + 8)));
+    return (SundogVector){_mm256_cvtepi32_ps(low), _mm256_cvtepi32_ps(high)};
 }
 
 SUNDOG_INLINE void
