@@ -2,7 +2,6 @@
 
 #include "engine/server/api-error.h"
 
-#include "engine/server/json-text.h"
 #include <string.h>
 
 typedef struct {
@@ -83,17 +82,22 @@ sundog_api_error_get_status(const SundogApiError *error)
     return rows[error->code].status;
 }
 
-char *
-sundog_api_error_print(const SundogApiError *error)
+const char *
+sundog_api_error_get_type(const SundogApiError *error)
 {
-    const Row *row = &rows[error->code];
-    GString *json = g_string_new("{\"error\":{\"message\":");
-    sundog_json_text_append(json, error->text);
-    g_string_append_printf(json, ",\"type\":\"%s\",\"param\":", row->type);
-    if (error->param)
-        sundog_json_text_append(json, error->param);
-    else
-        g_string_append(json, "null");
-    g_string_append_printf(json, ",\"code\":\"%s\"}}", row->code);
-    return g_string_free(json, false);
+    return rows[error->code].type;
+}
+
+const char *
+sundog_api_error_get_code(const SundogApiError *error)
+{
+    return rows[error->code].code;
+}
+
+SundogApiError *
+sundog_api_error_copy(const SundogApiError *error)
+{
+    SundogApiError *copy = g_new0(SundogApiError, 1);
+    *copy = (SundogApiError){error->code, g_strdup(error->param), g_strdup(error->text)};
+    return copy;
 }

@@ -3,7 +3,7 @@
 /*
  * The one table of what clients are told when something is wrong: HTTP status, type and code as OpenAI
  * clients read them, and the text, where each {} takes one value. Bad input is 4xx, since clients send
- * anything else again.
+ * anything else again. dialect.h prints an error as each family of clients reads it.
  *
  * X(NAME, status, "type", "code", "text")
  */
@@ -79,8 +79,10 @@ void sundog_api_error_free(SundogApiError *error);
 bool sundog_api_error_set(SundogApiError **error, SundogApiErrorCode code, const char *param,
                           ...) G_GNUC_NULL_TERMINATED;
 
+SundogApiError *sundog_api_error_copy(const SundogApiError *error);
 unsigned sundog_api_error_get_status(const SundogApiError *error);
-/* {"error": {"message", "type", "param", "code"}} in one line; owned by the caller. */
-char *sundog_api_error_print(const SundogApiError *error);
+/* As in the table. */
+const char *sundog_api_error_get_type(const SundogApiError *error);
+const char *sundog_api_error_get_code(const SundogApiError *error);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogApiError, sundog_api_error_free)

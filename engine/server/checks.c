@@ -2,6 +2,7 @@
 
 #include "engine/server/checks.h"
 
+#include "engine/server/dialect.h"
 #include "engine/server/listener.h"
 #include <string.h>
 
@@ -150,7 +151,7 @@ refuse_body(SoupServerMessage *message)
     g_autofree char *limit = g_strdup_printf("%u", SUNDOG_MAX_BODY_BYTES);
     g_autoptr(SundogApiError) error =
         sundog_api_error_new(SUNDOG_API_ERROR_TOO_LARGE, NULL, limit, NULL);
-    g_autofree char *text = sundog_api_error_print(error);
+    g_autofree char *text = sundog_dialect_print_error(sundog_dialect_of(message), error);
     g_autofree char *answer = g_strdup_printf(
         "HTTP/1.1 413 Request Entity Too Large\r\nContent-Type: application/json\r\n"
         "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",

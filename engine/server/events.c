@@ -59,7 +59,7 @@ sundog_events_add(SundogEvents *events, SundogExchange *exchange)
     listener->events = events;
     listener->exchange = sundog_exchange_ref(exchange);
     g_ptr_array_add(events->exchanges, listener);
-    sundog_exchange_begin_events(exchange);
+    sundog_exchange_begin_stream(exchange);
     sundog_exchange_set_gone(exchange, on_gone, listener);
 }
 

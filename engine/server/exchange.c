@@ -9,7 +9,6 @@
 #include <poll.h>
 #include <string.h>
 
-#define PING ": ping\n\n"
 /* What may wait for a client that does not read: minutes of an answer, before it is cut off. */
 #define MAX_WAITING_BYTES (4u << 20)
 
@@ -18,7 +17,9 @@ struct SundogExchange {
     SundogServer *server;
     SoupServerMessage *message;
     char *argument;
+    SundogDialect dialect;
     JsonNode *body;
+    size_t n_body_bytes;
     bool is_paused;
     bool is_stream;
     bool is_over;
@@ -117,6 +118,7 @@ sundog_exchange_new(SundogServer *server, SoupServerMessage *message)
     exchange->n_references = 2; /* the handler's, and the message's until it is finished */
     exchange->server = server;
     exchange->message = g_object_ref(message);
+    exchange->dialect = sundog_dialect_of(message);
     exchange->pending = g_string_new(NULL);
     g_signal_connect(message, "finished", G_CALLBACK(on_finished), exchange);
     g_signal_connect(message, "wrote-body-data", G_CALLBACK(on_written), exchange);
@@ -153,6 +155,12 @@ SoupServerMessage *
 sundog_exchange_get_message(const SundogExchange *exchange)
 {
     return exchange->message;
+}
+
+SundogDialect
+sundog_exchange_get_dialect(const SundogExchange *exchange)
+{
+    return exchange->dialect;
 }
 
 const char *
@@ -207,6 +215,7 @@ sundog_exchange_get_object(SundogExchange *exchange)
     g_autoptr(GBytes) bytes = soup_message_body_flatten(body);
     size_t n_bytes = 0;
     const char *text = g_bytes_get_data(bytes, &n_bytes);
+    exchange->n_body_bytes = n_bytes;
     g_autoptr(GError) error = NULL;
     exchange->body = n_bytes ? sundog_json_parse(text, n_bytes, &error) : new_empty_object();
     if (!exchange->body) {
@@ -220,6 +229,12 @@ sundog_exchange_get_object(SundogExchange *exchange)
         return NULL;
     }
     return json_node_get_object(exchange->body);
+}
+
+size_t
+sundog_exchange_get_body_bytes(const SundogExchange *exchange)
+{
+    return exchange->n_body_bytes;
 }
 
 /* Holds the answer back until it is there, and watches the client meanwhile. */
@@ -288,9 +303,9 @@ void
 sundog_exchange_fail(SundogExchange *exchange, SundogApiError *error)
 {
     g_autoptr(SundogApiError) owned = error;
-    g_autofree char *text = sundog_api_error_print(owned);
+    g_autofree char *text = sundog_dialect_print_error(exchange->dialect, owned);
     if (exchange->is_stream) {
-        g_autofree char *event = g_strdup_printf("data: %s\n\ndata: [DONE]\n\n", text);
+        g_autofree char *event = sundog_dialect_print_last_event(exchange->dialect, owned);
         sundog_exchange_send(exchange, event, strlen(event));
         sundog_exchange_end(exchange);
         return;
@@ -308,14 +323,15 @@ static gboolean
 on_ping_due(void *data)
 {
     SundogExchange *exchange = data;
-    if (g_get_monotonic_time() - exchange->sent_at >=
-        exchange->server->options.ping_seconds * G_USEC_PER_SEC)
-        sundog_exchange_send(exchange, PING, strlen(PING));
+    const char *ping = sundog_dialect_get_ping(exchange->dialect);
+    if (ping && g_get_monotonic_time() - exchange->sent_at >=
+                    exchange->server->options.ping_seconds * G_USEC_PER_SEC)
+        sundog_exchange_send(exchange, ping, strlen(ping));
     return G_SOURCE_CONTINUE;
 }
 
 void
-sundog_exchange_begin_events(SundogExchange *exchange)
+sundog_exchange_begin_stream(SundogExchange *exchange)
 {
     if (exchange->is_over || exchange->is_stream)
         return;
@@ -326,7 +342,8 @@ sundog_exchange_begin_events(SundogExchange *exchange)
     bool has_chunks = soup_server_message_get_http_version(exchange->message) != SOUP_HTTP_1_0;
     soup_message_headers_set_encoding(headers,
                                       has_chunks ? SOUP_ENCODING_CHUNKED : SOUP_ENCODING_EOF);
-    soup_message_headers_replace(headers, "Content-Type", "text/event-stream");
+    soup_message_headers_replace(headers, "Content-Type",
+                                 sundog_dialect_get_stream_type(exchange->dialect));
     soup_message_headers_replace(headers, "Cache-Control", "no-cache");
     soup_message_headers_replace(headers, "X-Accel-Buffering", "no");
     soup_message_body_set_accumulate(soup_server_message_get_response_body(exchange->message),

@@ -10,7 +10,7 @@
  * calls on it do nothing. References: the handler's is lent; keep one with ref for later.
  */
 
-#include "engine/server/api-error.h"
+#include "engine/server/dialect.h"
 #include <json-glib/json-glib.h>
 #include <libsoup/soup.h>
 
@@ -23,6 +23,7 @@ void sundog_exchange_unref(SundogExchange *exchange);
 
 SundogServer *sundog_exchange_get_server(const SundogExchange *exchange);
 SoupServerMessage *sundog_exchange_get_message(const SundogExchange *exchange);
+SundogDialect sundog_exchange_get_dialect(const SundogExchange *exchange);
 const char *sundog_exchange_get_path(const SundogExchange *exchange);
 /* What stands for the '*' of the route; borrowed. */
 const char *sundog_exchange_get_argument(const SundogExchange *exchange);
@@ -31,18 +32,19 @@ void sundog_exchange_set_argument(SundogExchange *exchange, const char *argument
 char *sundog_exchange_dup_query(const SundogExchange *exchange, const char *key);
 /* The body as a JSON object, borrowed; an empty body is {}. NULL: the failure has been replied. */
 JsonObject *sundog_exchange_get_object(SundogExchange *exchange);
+size_t sundog_exchange_get_body_bytes(const SundogExchange *exchange);
 
 /* Whole answers. reply takes a floating-free node's ownership. */
 void sundog_exchange_reply(SundogExchange *exchange, unsigned status, JsonNode *node);
 void sundog_exchange_reply_object(SundogExchange *exchange, unsigned status, JsonObject *object);
 void sundog_exchange_reply_text(SundogExchange *exchange, unsigned status, const char *type,
                                 const char *text, size_t n_bytes);
-/* Replies with the error (taken); within a stream as an event, which ends it. */
+/* Replies with the error (taken) in the client's dialect; within a stream as an event, which ends it. */
 void sundog_exchange_fail(SundogExchange *exchange, SundogApiError *error);
 
-/* Streams of server-sent events: headers go out at once, and a comment whenever nothing went out for
- * the server's ping_seconds. */
-void sundog_exchange_begin_events(SundogExchange *exchange);
+/* Streams of the dialect's kind: headers go out at once, and its sign of life whenever nothing went out
+ * for the server's ping_seconds. */
+void sundog_exchange_begin_stream(SundogExchange *exchange);
 /* Bytes as they are; sent with the turn of the main loop. */
 void sundog_exchange_send(SundogExchange *exchange, const char *text, size_t n_bytes);
 void sundog_exchange_end(SundogExchange *exchange);

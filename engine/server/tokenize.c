@@ -1,10 +1,9 @@
 /* POST /tokenize: {"content", "add_special", "with_pieces"} -> {"tokens"} */
 
+#include "engine/server/completion-request.h"
 #include "engine/server/fields.h"
 #include "engine/server/json-text.h"
 #include "engine/server/routes.h"
-#include "engine/server/service.h"
-#include <string.h>
 
 /* A piece is text, or the list of its bytes where it is none. */
 static void
@@ -25,14 +24,15 @@ append_piece(GString *json, const SundogCoreText *core, uint32_t token)
 }
 
 static void
-reply(SundogExchange *exchange, const SundogCoreText *core, const GArray *tokens, bool with_pieces)
+reply_tokens(SundogExchange *exchange, const SundogCompletionRequest *request,
+             const SundogEncoded *encoded, bool with_pieces)
 {
     g_autoptr(GString) json = g_string_new("{\"tokens\":[");
-    for (guint i = 0; i < tokens->len; i++) {
-        uint32_t token = g_array_index(tokens, uint32_t, i);
+    for (guint i = 0; i < encoded->tokens->len; i++) {
+        uint32_t token = g_array_index(encoded->tokens, uint32_t, i);
         g_string_append(json, i ? "," : "");
         if (with_pieces)
-            append_piece(json, core, token);
+            append_piece(json, request->core, token);
         else
             g_string_append_printf(json, "%u", token);
     }
@@ -40,31 +40,53 @@ reply(SundogExchange *exchange, const SundogCoreText *core, const GArray *tokens
     sundog_exchange_reply_text(exchange, SOUP_STATUS_OK, "application/json", json->str, json->len);
 }
 
+static void
+reply(SundogExchange *exchange, const SundogCompletionRequest *request,
+      const SundogEncoded *encoded)
+{
+    reply_tokens(exchange, request, encoded, false);
+}
+
+static void
+reply_with_pieces(SundogExchange *exchange, const SundogCompletionRequest *request,
+                  const SundogEncoded *encoded)
+{
+    reply_tokens(exchange, request, encoded, true);
+}
+
+static bool
+read_text(SundogPrompt *prompt, JsonObject *object, SundogApiError **error)
+{
+    const char *content = NULL;
+    bool add_special = false, parse_special = true;
+    if (!sundog_field_get_text(object, "content", &content, error) ||
+        !sundog_field_get_boolean(object, "add_special", &add_special, error) ||
+        !sundog_field_get_boolean(object, "parse_special", &parse_special, error))
+        return false;
+    if (!content)
+        return sundog_api_error_set(error, SUNDOG_API_ERROR_MISSING, "content", "content", NULL);
+    prompt->text = g_strdup(content);
+    prompt->flags =
+        (parse_special ? SUNDOG_TOKENIZE_SPECIAL : 0) | (add_special ? SUNDOG_TOKENIZE_ADD : 0);
+    return true;
+}
+
 void
 sundog_tokenize(SundogExchange *exchange)
 {
     JsonObject *object = sundog_exchange_get_object(exchange);
     SundogApiError *error = NULL;
-    const char *content = NULL, *model = NULL;
-    bool add_special = false, parse_special = true, with_pieces = false;
-    g_autoptr(SundogCoreText) core = NULL;
+    const char *model = NULL;
+    bool with_pieces = false;
+    g_autoptr(SundogCompletionRequest) request = NULL;
     if (!object)
         return;
-    if (sundog_field_get_text(object, "content", &content, &error) &&
-        sundog_field_get_text(object, "model", &model, &error) &&
-        sundog_field_get_boolean(object, "add_special", &add_special, &error) &&
-        sundog_field_get_boolean(object, "parse_special", &parse_special, &error) &&
-        sundog_field_get_boolean(object, "with_pieces", &with_pieces, &error) && !content)
-        sundog_api_error_set(&error, SUNDOG_API_ERROR_MISSING, "content", "content", NULL);
-    if (!error)
-        core = sundog_server_dup_core(sundog_exchange_get_server(exchange), model, &error);
-    if (error) {
+    if (sundog_field_get_text(object, "model", &model, &error) &&
+        sundog_field_get_boolean(object, "with_pieces", &with_pieces, &error) &&
+        (request = sundog_completion_request_new_for(exchange, model, &error)) &&
+        read_text(&request->prompt, object, &error))
+        sundog_completion_request_encode(g_steal_pointer(&request), exchange,
+                                         with_pieces ? reply_with_pieces : reply);
+    else
         sundog_exchange_fail(exchange, error);
-        return;
-    }
-    SundogTokenizeFlags flags =
-        (parse_special ? SUNDOG_TOKENIZE_SPECIAL : 0) | (add_special ? SUNDOG_TOKENIZE_ADD : 0);
-    g_autoptr(GArray) tokens = g_array_new(false, false, sizeof(uint32_t));
-    sundog_tokenizer_encode(core->tokenizer, content, strlen(content), flags, tokens);
-    reply(exchange, core, tokens, with_pieces);
 }

@@ -1,7 +1,8 @@
 /* Bodies of completions: JSON, fields, messages to a prompt, on the tiny core. */
 
 #include "engine/format/json.h"
-#include "engine/server/openai-request.h"
+#include "engine/server/openai/messages.h"
+#include "engine/server/openai/request.h"
 #include "engine/text/chat.h"
 #include "tests/server/harness.h"
 #include <string.h>
@@ -38,18 +39,13 @@ get_core(void)
 }
 
 static void
-try_messages(JsonObject *object, const SundogCoreText *core)
+try_messages(SundogCompletionRequest *request, JsonObject *object)
 {
-    SundogChat chat = {.add_generation_prompt = true};
     SundogApiError *error = NULL;
-    g_autoptr(GError) reason = NULL;
-    if (sundog_field_get_array(object, "messages", &chat.messages, &error) &&
-        sundog_field_get_object(object, "chat_template_kwargs", &chat.extra, &error) &&
-        chat.messages) {
-        GArray *prompt =
-            sundog_chat_encode(core->chat_template, core->tokenizer, &chat, NULL, &reason);
-        g_assert_true((prompt != NULL) != (reason != NULL));
-        g_clear_pointer(&prompt, g_array_unref);
+    if (sundog_openai_messages_read(&request->prompt, object, &error)) {
+        g_autoptr(GArray) tokens =
+            sundog_prompt_encode(&request->prompt, request->core, NULL, &error);
+        g_assert_true((tokens != NULL) != (error != NULL));
     }
     sundog_api_error_free(error);
 }
@@ -57,22 +53,23 @@ try_messages(JsonObject *object, const SundogCoreText *core)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
-    const SundogCoreText *core = get_core();
+    SundogCoreText *core = get_core();
     g_autoptr(JsonNode) node = sundog_json_parse((const char *)data, n_bytes, NULL);
     if (!node || !JSON_NODE_HOLDS_OBJECT(node))
         return 0;
     JsonObject *object = json_node_get_object(node);
-    SundogOpenaiRequest request = {0};
+    g_autoptr(SundogCompletionRequest) request = sundog_completion_request_new();
     SundogApiError *error = NULL;
-    bool is_read = sundog_openai_request_read(&request, object, core, &error);
+    bool include_usage = false;
+    request->core = sundog_core_text_ref(core);
+    bool is_read = sundog_openai_request_read(request, object, &include_usage, &error);
     g_assert_true(is_read == (error == NULL));
     if (error) {
-        g_autofree char *text = sundog_api_error_print(error);
+        g_autofree char *text = sundog_dialect_print_error(SUNDOG_DIALECT_OPENAI, error);
         g_autoptr(JsonNode) printed = sundog_json_parse(text, strlen(text), NULL);
         g_assert_nonnull(printed);
     }
     sundog_api_error_free(error);
-    sundog_openai_request_clear(&request);
-    try_messages(object, core);
+    try_messages(request, object);
     return 0;
 }

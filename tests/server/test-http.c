@@ -334,6 +334,64 @@ test_plain_chat(Fixture *fixture, gconstpointer data)
     harness_wait_for_log("tiny", "\"seed\":5", 1);
 }
 
+/* A prompt of megabytes is encoded beside the main loop: meanwhile others are served. Without that, one
+ * of them would wait for about as long as the whole takes. */
+typedef struct {
+    uint16_t port;
+    int is_answered; /* atomic */
+} LongRequest;
+
+static void *
+send_long(void *data)
+{
+    LongRequest *request = data;
+    g_autofree char *text = g_strnfill(12u << 20, 'x');
+    g_autofree char *body = harness_dup_chat(text, NULL);
+    Reply *reply = client_post(request->port, "/v1/chat/completions", body);
+    g_atomic_int_set(&request->is_answered, true);
+    return reply;
+}
+
+static void
+test_long_prompt(Fixture *fixture, gconstpointer data)
+{
+    LongRequest request = {.port = fixture->harness->port};
+    int64_t begin = g_get_monotonic_time(), longest = 0;
+    GThread *thread = g_thread_new("long", send_long, &request);
+    while (!g_atomic_int_get(&request.is_answered)) {
+        int64_t before = g_get_monotonic_time();
+        g_autoptr(Reply) health = client_get(request.port, "/health");
+        g_assert_cmpuint(health->status, ==, 200);
+        longest = MAX(longest, g_get_monotonic_time() - before);
+    }
+    int64_t whole = g_get_monotonic_time() - begin;
+    g_test_message("%d ms in all, others waited %d ms at most", (int)(whole / 1000),
+                   (int)(longest / 1000));
+    g_assert_cmpint(longest, <, whole * 2 / 3);
+    assert_error(g_thread_join(thread), 400, "context_length_exceeded", "messages");
+}
+
+/* One whose client leaves while its prompt is encoded takes nothing along. */
+static void
+test_long_prompt_left(Fixture *fixture, gconstpointer data)
+{
+    uint16_t port = fixture->harness->port;
+    g_autofree char *text = g_strnfill(4u << 20, 'x');
+    g_autofree char *body = harness_dup_chat(text, "\"stream\":true");
+    g_autofree char *request =
+        g_strdup_printf("POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+                        "application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                        strlen(body), body);
+    g_autoptr(GSocketClient) client = g_socket_client_new();
+    g_autoptr(GSocketConnection) connection =
+        g_socket_client_connect_to_host(client, "127.0.0.1", port, NULL, NULL);
+    g_output_stream_write_all(g_io_stream_get_output_stream(G_IO_STREAM(connection)), request,
+                              strlen(request), NULL, NULL, NULL);
+    g_io_stream_close(G_IO_STREAM(connection), NULL, NULL);
+    g_autoptr(Reply) after = client_get(port, "/health");
+    g_assert_cmpuint(after->status, ==, 200);
+}
+
 /* Fields that come later are refused by name; the same where they ask for nothing are not. */
 static void
 test_fields(Fixture *fixture, gconstpointer data)
@@ -342,7 +400,7 @@ test_fields(Fixture *fixture, gconstpointer data)
         const char *param, *refused, *taken;
     } later[] = {
         {"tools", "[{\"type\":\"function\",\"function\":{\"name\":\"f\"}}]", "[]"},
-        {"tool_choice", "\"auto\"", "\"none\""},
+        {"tool_choice", "\"required\"", "\"auto\""},
         {"response_format", "{\"type\":\"json_object\"}", "{\"type\":\"text\"}"},
         {"logprobs", "true", "false"},
         {"top_logprobs", "3", "0"},
@@ -604,6 +662,8 @@ main(int argc, char **argv)
     ADD("content-type", test_content_type);
     ADD("bad-json", test_bad_json);
     ADD("long-bodies", test_long_bodies);
+    ADD("long-prompt", test_long_prompt);
+    ADD("long-prompt-left", test_long_prompt_left);
     ADD("odd-requests", test_odd_requests);
     ADD("kept-connection", test_kept_connection);
     ADD("plain-chat", test_plain_chat);

@@ -158,6 +158,8 @@ start_child(const char *parent)
                                           harness_get_engine(), "--serve", parent, NULL);
     g_assert_no_error(error);
     harness_wait_for_log("tiny", "\"event\":\"start\"", 1);
+    while (access(sundog_paths_get_server_file(), F_OK) != 0)
+        g_usleep(5000);
     return child;
 }
 

@@ -1,8 +1,8 @@
 /* POST /v1/completions */
 
-#include "engine/server/openai-answer.h"
+#include "engine/server/fields.h"
+#include "engine/server/openai/answer.h"
 #include "engine/server/routes.h"
-#include <string.h>
 
 static bool
 add_token(GArray *prompt, JsonNode *node, const SundogCoreText *core, SundogApiError **error)
@@ -25,13 +25,12 @@ add_token(GArray *prompt, JsonNode *node, const SundogCoreText *core, SundogApiE
 
 /* A text, a list of tokens, or a list with one of these. */
 static bool
-read_prompt(GArray *prompt, JsonNode *node, const SundogCoreText *core, bool may_nest,
-            SundogApiError **error)
+read_node(SundogCompletionRequest *request, JsonNode *node, bool may_nest, SundogApiError **error)
 {
+    SundogPrompt *prompt = &request->prompt;
     if (json_node_get_value_type(node) == G_TYPE_STRING) {
-        const char *text = json_node_get_string(node);
-        sundog_tokenizer_encode(core->tokenizer, text, strlen(text),
-                                SUNDOG_TOKENIZE_SPECIAL | SUNDOG_TOKENIZE_ADD, prompt);
+        prompt->text = g_strdup(json_node_get_string(node));
+        prompt->flags = SUNDOG_TOKENIZE_SPECIAL | SUNDOG_TOKENIZE_ADD;
         return true;
     }
     if (!JSON_NODE_HOLDS_ARRAY(node))
@@ -45,33 +44,25 @@ read_prompt(GArray *prompt, JsonNode *node, const SundogCoreText *core, bool may
         return sundog_api_error_set(error, SUNDOG_API_ERROR_INVALID_VALUE, "prompt", "prompt",
                                     "only one prompt a request", NULL);
     if (is_nested && may_nest)
-        return read_prompt(prompt, first, core, false, error);
+        return read_node(request, first, false, error);
+    prompt->tokens = g_array_new(false, false, sizeof(uint32_t));
     for (guint i = 0; i < n; i++)
-        if (!add_token(prompt, json_array_get_element(array, i), core, error))
+        if (!add_token(prompt->tokens, json_array_get_element(array, i), request->core, error))
             return false;
     return true;
 }
 
-static GArray *
-encode(JsonObject *object, const SundogCoreText *core, SundogApiError **error)
+static bool
+read_prompt(SundogCompletionRequest *request, JsonObject *object, SundogApiError **error)
 {
     JsonNode *node = sundog_field_get(object, "prompt");
-    if (!node) {
-        sundog_api_error_set(error, SUNDOG_API_ERROR_MISSING, "prompt", "prompt", NULL);
-        return NULL;
-    }
-    GArray *prompt = g_array_new(false, false, sizeof(uint32_t));
-    if (read_prompt(prompt, node, core, true, error) && prompt->len > 0)
-        return prompt;
-    g_array_unref(prompt);
-    if (!*error)
-        sundog_api_error_set(error, SUNDOG_API_ERROR_INVALID_VALUE, "prompt", "prompt",
-                             "it has no tokens", NULL);
-    return NULL;
+    if (!node)
+        return sundog_api_error_set(error, SUNDOG_API_ERROR_MISSING, "prompt", "prompt", NULL);
+    return read_node(request, node, true, error);
 }
 
 void
 sundog_completions(SundogExchange *exchange)
 {
-    sundog_openai_answer(exchange, SUNDOG_OPENAI_COMPLETION, encode);
+    sundog_openai_answer(exchange, SUNDOG_OPENAI_COMPLETION, read_prompt);
 }

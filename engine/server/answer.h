@@ -1,0 +1,73 @@
+#pragma once
+
+/*
+ * One answer under way, between the generation and the dialect that tells it. It goes through these
+ * steps: the prompt is encoded; what cannot be served is refused, with a status and not within a
+ * stream; the form's begin; then pieces of reasoning, text and tool calls as they come, which are kept
+ * here as well; then the form's end, or its fail. A client that leaves ends it without a further call.
+ *
+ * All on the server's main context. Plain answers of slow generations: the connection is silent until
+ * the answer is whole, since JSON has no place for a sign of life and HTTP no second status; clients
+ * with short timeouts ask for a stream. The kernel's keep-alive probes tell a client that is gone.
+ */
+
+#include "engine/server/completion-request.h"
+#include "engine/server/service.h"
+
+typedef enum {
+    SUNDOG_ANSWER_STOP,          /* the model ended its turn, or a person its request */
+    SUNDOG_ANSWER_STOP_SEQUENCE, /* a stop string of the client */
+    SUNDOG_ANSWER_LENGTH,
+    SUNDOG_ANSWER_TOOL_CALLS,
+} SundogAnswerReason;
+
+typedef struct {
+    char *id;
+    char *name;
+    GString *arguments; /* JSON, as far as it has come */
+} SundogToolCall;
+
+typedef struct SundogAnswer SundogAnswer;
+
+/* How a dialect tells an answer. Pieces are told in streams alone; all but end may be NULL. */
+typedef struct {
+    const char *endpoint;  /* as in GET /sundog/v1/requests */
+    const char *id_prefix; /* of the answer's name */
+    void (*begin)(SundogAnswer *answer);
+    void (*reasoning)(SundogAnswer *answer, const char *text, size_t n_bytes);
+    void (*text)(SundogAnswer *answer, const char *text, size_t n_bytes);
+    /* A call begins: its id and name are there; then pieces of its arguments. */
+    void (*tool_call)(SundogAnswer *answer, guint index);
+    void (*arguments)(SundogAnswer *answer, guint index, const char *text, size_t n_bytes);
+    void (*progress)(SundogAnswer *answer, const char *phase, double fraction);
+    /* It ended well: replies with the whole, or ends the stream. */
+    void (*end)(SundogAnswer *answer);
+    /* It failed on its way; NULL: as the exchange fails. */
+    void (*fail)(SundogAnswer *answer, const SundogApiError *error);
+    void (*free_data)(void *data);
+} SundogAnswerForm;
+
+struct SundogAnswer {
+    SundogExchange *exchange;
+    SundogServer *server;
+    SundogCompletionRequest *request;
+    SundogGeneration *generation; /* from begin on */
+    const SundogAnswerForm *form;
+    void *data;      /* the form's own */
+    int64_t created; /* seconds since 1970 */
+    GString *reasoning;
+    GString *text;
+    GPtrArray *tool_calls; /* SundogToolCall */
+};
+
+/* Begins the answer; replies in any case. Takes request and data. */
+void sundog_answer_start(SundogExchange *exchange, SundogCompletionRequest *request,
+                         const SundogAnswerForm *form, void *data);
+
+SundogAnswerReason sundog_answer_get_reason(const SundogAnswer *answer);
+/* The client's stop string that ended it, or NULL. */
+const char *sundog_answer_get_stop(const SundogAnswer *answer);
+/* Tokens of prompt and answer; cached: of the prompt, taken from earlier requests. */
+guint sundog_answer_get_n_prompt(const SundogAnswer *answer);
+guint sundog_answer_get_n_cached(const SundogAnswer *answer);
+guint sundog_answer_get_n_produced(const SundogAnswer *answer);

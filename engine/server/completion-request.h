@@ -1,0 +1,71 @@
+#pragma once
+
+/*
+ * A request for an answer, in the form that all dialects are translated into: what to read, which tools
+ * there are, what form the answer is to have, how to sample. Endpoints fill it in; answer.h carries it
+ * out, and alone knows what of it this server can do.
+ */
+
+#include "engine/server/prompt.h"
+#include "engine/wire/messages.h"
+
+typedef enum {
+    SUNDOG_TOOL_CHOICE_AUTO,
+    SUNDOG_TOOL_CHOICE_NONE,
+    SUNDOG_TOOL_CHOICE_REQUIRED, /* one at least, any */
+    SUNDOG_TOOL_CHOICE_NAMED,    /* tool_name */
+} SundogToolChoice;
+
+typedef enum {
+    SUNDOG_ANSWER_FORMAT_TEXT,
+    SUNDOG_ANSWER_FORMAT_JSON,    /* any JSON object */
+    SUNDOG_ANSWER_FORMAT_SCHEMA,  /* schema */
+    SUNDOG_ANSWER_FORMAT_GRAMMAR, /* grammar, in GBNF */
+} SundogAnswerFormat;
+
+typedef enum {
+    SUNDOG_REASONING_DEFAULT, /* as the template does unasked */
+    SUNDOG_REASONING_OFF,
+    SUNDOG_REASONING_ON,
+} SundogReasoning;
+
+typedef struct {
+    SundogCoreText *core;
+    SundogPrompt prompt;
+    SundogToolChoice tool_choice;
+    char *tool_name;
+    bool no_parallel_tool_calls;
+    SundogAnswerFormat format;
+    JsonNode *schema;
+    bool is_strict; /* of the schema: as OpenAI's subset demands */
+    char *grammar;
+    SundogReasoning reasoning;
+    bool stream;
+    bool progress; /* comments in the stream before the first token */
+    char **stops;  /* NULL-terminated, or NULL */
+    /* Sampling, seed and max_tokens; UINT32_MAX where the client sets no limit. */
+    SundogSubmit submit;
+} SundogCompletionRequest;
+
+SundogCompletionRequest *sundog_completion_request_new(void);
+/* Of the exchange's model and length. NULL and the reason where there is no such core. */
+SundogCompletionRequest *sundog_completion_request_new_for(SundogExchange *exchange,
+                                                           const char *model,
+                                                           SundogApiError **error);
+void sundog_completion_request_free(SundogCompletionRequest *request);
+
+/* Sampling, seed and penalties from an object's members, which have the same names in OpenAI's body and
+ * Ollama's options; the core's profile where they are absent. Needs the core. */
+bool sundog_completion_request_read_sampling(SundogCompletionRequest *request, JsonObject *object,
+                                             SundogApiError **error);
+/* A text or a list of texts. */
+bool sundog_completion_request_read_stops(SundogCompletionRequest *request, JsonObject *object,
+                                          const char *key, SundogApiError **error);
+
+/* Encodes the prompt and replies: with the error, or by `reply`, which must. Takes the request. */
+void sundog_completion_request_encode(SundogCompletionRequest *request, SundogExchange *exchange,
+                                      void (*reply)(SundogExchange *exchange,
+                                                    const SundogCompletionRequest *request,
+                                                    const SundogEncoded *encoded));
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogCompletionRequest, sundog_completion_request_free)

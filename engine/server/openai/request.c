@@ -1,0 +1,135 @@
+/* Fields of OpenAI's completions. */
+
+#include "engine/server/openai/request.h"
+
+#include "engine/server/fields.h"
+#include "engine/server/openai/tools.h"
+#include <string.h>
+
+typedef enum {
+    NOT_NULL,     /* any value */
+    NOT_EMPTY,    /* a list, object or text with something in it */
+    NOT_FALSE,    /* true, or a number that is not 0 */
+    NOT_ONE,      /* another number than 1 */
+    NOT_NONE,     /* another text than "none" */
+    NOT_TEXT_LIST /* other modalities than ["text"] */
+} Refused;
+
+/* Fields that come with later versions, and from which value on they would be missed. */
+static const struct {
+    const char *key;
+    Refused refused;
+} later[] = {
+    {"audio", NOT_NULL},         {"best_of", NOT_ONE},          {"echo", NOT_FALSE},
+    {"function_call", NOT_NONE}, {"functions", NOT_EMPTY},      {"logit_bias", NOT_EMPTY},
+    {"logprobs", NOT_FALSE},     {"modalities", NOT_TEXT_LIST}, {"n", NOT_ONE},
+    {"prediction", NOT_NULL},    {"suffix", NOT_EMPTY},         {"top_logprobs", NOT_FALSE},
+};
+
+static bool
+is_text(JsonNode *node, const char *text)
+{
+    return json_node_get_value_type(node) == G_TYPE_STRING &&
+           strcmp(json_node_get_string(node), text) == 0;
+}
+
+static bool
+is_empty(JsonNode *node)
+{
+    if (JSON_NODE_HOLDS_ARRAY(node))
+        return json_array_get_length(json_node_get_array(node)) == 0;
+    if (JSON_NODE_HOLDS_OBJECT(node))
+        return json_object_get_size(json_node_get_object(node)) == 0;
+    return is_text(node, "");
+}
+
+static bool
+is_false(JsonNode *node)
+{
+    GType type = json_node_get_value_type(node);
+    return (type == G_TYPE_BOOLEAN && !json_node_get_boolean(node)) ||
+           (type == G_TYPE_INT64 && json_node_get_int(node) == 0);
+}
+
+static bool
+is_text_list(JsonNode *node)
+{
+    JsonArray *array = JSON_NODE_HOLDS_ARRAY(node) ? json_node_get_array(node) : NULL;
+    return array && json_array_get_length(array) == 1 &&
+           is_text(json_array_get_element(array, 0), "text");
+}
+
+static bool
+is_refused(JsonNode *node, Refused refused)
+{
+    switch (refused) {
+    case NOT_NULL:
+        return true;
+    case NOT_EMPTY:
+        return !is_empty(node);
+    case NOT_FALSE:
+        return !is_false(node);
+    case NOT_ONE:
+        return json_node_get_value_type(node) != G_TYPE_INT64 || json_node_get_int(node) != 1;
+    case NOT_NONE:
+        return !is_text(node, "none");
+    default:
+        return !is_text_list(node);
+    }
+}
+
+static bool
+check_later(JsonObject *object, SundogApiError **error)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(later); i++) {
+        JsonNode *node = sundog_field_get(object, later[i].key);
+        if (node && is_refused(node, later[i].refused))
+            return sundog_api_error_set(error, SUNDOG_API_ERROR_UNSUPPORTED, later[i].key,
+                                        later[i].key, NULL);
+    }
+    return true;
+}
+
+/* -1 or absent: as much as fits. The newer name wins. */
+static bool
+read_max_tokens(SundogCompletionRequest *request, JsonObject *object, SundogApiError **error)
+{
+    int64_t n = -1;
+    const char *keys[] = {"n_predict", "max_tokens", "max_completion_tokens"};
+    const char *last = keys[0];
+    for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
+        if (sundog_field_get(object, keys[i]))
+            last = keys[i];
+        if (!sundog_field_get_integer(object, keys[i], -1, UINT32_MAX, &n, error))
+            return false;
+    }
+    if (n == 0)
+        return sundog_api_error_set(error, SUNDOG_API_ERROR_OUT_OF_RANGE, last, last, "0", "1",
+                                    "the context", NULL);
+    request->submit.max_tokens = n < 0 ? UINT32_MAX : (uint32_t)n;
+    return true;
+}
+
+static bool
+read_stream(SundogCompletionRequest *request, JsonObject *object, bool *include_usage,
+            SundogApiError **error)
+{
+    JsonObject *options = NULL, *own = NULL;
+    if (!sundog_field_get_boolean(object, "stream", &request->stream, error) ||
+        !sundog_field_get_object(object, "stream_options", &options, error) ||
+        !sundog_field_get_object(object, "sundog", &own, error))
+        return false;
+    return (!options || sundog_field_get_boolean(options, "include_usage", include_usage, error)) &&
+           (!own || sundog_field_get_boolean(own, "progress", &request->progress, error));
+}
+
+bool
+sundog_openai_request_read(SundogCompletionRequest *request, JsonObject *object,
+                           bool *include_usage, SundogApiError **error)
+{
+    return check_later(object, error) && read_stream(request, object, include_usage, error) &&
+           sundog_completion_request_read_stops(request, object, "stop", error) &&
+           read_max_tokens(request, object, error) &&
+           sundog_completion_request_read_sampling(request, object, error) &&
+           sundog_openai_tools_read(request, object, error);
+}

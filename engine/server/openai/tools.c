@@ -1,0 +1,109 @@
+/* Tools and forms of answers in OpenAI's words. */
+
+#include "engine/server/openai/tools.h"
+
+#include "engine/server/fields.h"
+#include <string.h>
+
+static bool
+read_tool_choice(SundogCompletionRequest *request, JsonObject *object, SundogApiError **error)
+{
+    static const char *const names[] = {"auto", "none", "required"};
+    JsonNode *node = sundog_field_get(object, "tool_choice");
+    JsonObject *choice = NULL, *function = NULL;
+    const char *text = NULL;
+    if (!node)
+        return true;
+    if (JSON_NODE_HOLDS_OBJECT(node)) {
+        choice = json_node_get_object(node);
+        /* The Responses API has the name beside the type. */
+        if (!sundog_field_get_object(choice, "function", &function, error) ||
+            !sundog_field_get_text(function ? function : choice, "name", &text, error))
+            return false;
+        request->tool_choice = SUNDOG_TOOL_CHOICE_NAMED;
+        request->tool_name = g_strdup(text);
+    } else if (sundog_field_get_text(object, "tool_choice", &text, error)) {
+        for (guint i = 0; i < G_N_ELEMENTS(names); i++)
+            if (strcmp(names[i], text) == 0) {
+                request->tool_choice = SUNDOG_TOOL_CHOICE_AUTO + i;
+                return true;
+            }
+        text = NULL;
+    }
+    return text || *error ||
+           sundog_api_error_set(error, SUNDOG_API_ERROR_INVALID_VALUE, "tool_choice", "tool_choice",
+                                "it is auto, none, required, or an object that names a function",
+                                NULL);
+}
+
+bool
+sundog_openai_schema_read(SundogCompletionRequest *request, JsonObject *object,
+                          SundogApiError **error)
+{
+    JsonObject *schema = NULL;
+    if (!sundog_field_get_object(object, "schema", &schema, error) ||
+        !sundog_field_get_boolean(object, "strict", &request->is_strict, error))
+        return false;
+    if (!schema)
+        return sundog_api_error_set(error, SUNDOG_API_ERROR_MISSING, "response_format", "schema",
+                                    NULL);
+    request->format = SUNDOG_ANSWER_FORMAT_SCHEMA;
+    request->schema = json_node_copy(json_object_get_member(object, "schema"));
+    return true;
+}
+
+static bool
+read_response_format(SundogCompletionRequest *request, JsonObject *object, SundogApiError **error)
+{
+    JsonObject *format = NULL, *schema = NULL;
+    const char *type = "text";
+    if (!sundog_field_get_object(object, "response_format", &format, error))
+        return false;
+    if (!format)
+        return true;
+    if (!sundog_field_get_text(format, "type", &type, error) ||
+        !sundog_field_get_object(format, "json_schema", &schema, error))
+        return false;
+    if (strcmp(type, "json_schema") == 0 && schema)
+        return sundog_openai_schema_read(request, schema, error);
+    if (strcmp(type, "json_object") == 0)
+        request->format = SUNDOG_ANSWER_FORMAT_JSON;
+    return strcmp(type, "text") == 0 || strcmp(type, "json_object") == 0 ||
+           sundog_api_error_set(
+               error, SUNDOG_API_ERROR_INVALID_VALUE, "response_format", "response_format",
+               "its type is text, json_object, or json_schema with a json_schema", NULL);
+}
+
+static bool
+read_grammar(SundogCompletionRequest *request, JsonObject *object, SundogApiError **error)
+{
+    const char *grammar = NULL;
+    JsonNode *schema = sundog_field_get(object, "json_schema");
+    if (!sundog_field_get_text(object, "grammar", &grammar, error))
+        return false;
+    if (grammar && *grammar) {
+        request->format = SUNDOG_ANSWER_FORMAT_GRAMMAR;
+        request->grammar = g_strdup(grammar);
+    } else if (schema && JSON_NODE_HOLDS_OBJECT(schema) &&
+               json_object_get_size(json_node_get_object(schema)) > 0) {
+        request->format = SUNDOG_ANSWER_FORMAT_SCHEMA;
+        request->schema = json_node_copy(schema);
+    }
+    return true;
+}
+
+bool
+sundog_openai_tools_read(SundogCompletionRequest *request, JsonObject *object,
+                         SundogApiError **error)
+{
+    JsonArray *tools = NULL;
+    bool is_parallel = true;
+    if (!sundog_field_get_array(object, "tools", &tools, error) ||
+        !sundog_field_get_boolean(object, "parallel_tool_calls", &is_parallel, error) ||
+        !read_tool_choice(request, object, error) ||
+        !read_response_format(request, object, error) || !read_grammar(request, object, error))
+        return false;
+    request->prompt.tools = tools ? json_array_ref(tools) : NULL;
+    request->no_parallel_tool_calls = !is_parallel;
+    return true;
+}

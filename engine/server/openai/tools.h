@@ -1,0 +1,12 @@
+#pragma once
+
+/* OpenAI's fields for tools and for the form of an answer: tools, tool_choice, parallel_tool_calls,
+ * response_format, and llama-server's grammar and json_schema. */
+
+#include "engine/server/completion-request.h"
+
+bool sundog_openai_tools_read(SundogCompletionRequest *request, JsonObject *object,
+                              SundogApiError **error);
+/* What a json_schema is: {name, strict, schema}, as in a response_format. */
+bool sundog_openai_schema_read(SundogCompletionRequest *request, JsonObject *object,
+                               SundogApiError **error);
