@@ -255,8 +255,7 @@ test_unknown_settings(void)
     GgufBuilder builder;
     model_fixture_build(&builder);
     gguf_builder_set_string(&builder, "general.architecture", "gpt\x1b[2J-neox");
-    expect_unsupported(&builder,
-                       "general.architecture is \"gpt\\033[2J-neox\", known are: gemma3, llama");
+    expect_unsupported(&builder, "general.architecture is \"gpt\\033[2J-neox\", known are: ");
     model_fixture_build(&builder);
     gguf_builder_remove(&builder, "general.architecture");
     expect_unsupported(&builder, "general.architecture is missing");
