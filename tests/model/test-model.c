@@ -492,7 +492,7 @@ test_quantized_vector(void)
 static void
 test_unclaimed_tensor(void)
 {
-    static const char *const names[] = {"blk.0.attn_mystery.weight", "blk.0.attn_output.bias",
+    static const char *const names[] = {"blk.0.attn_mystery.weight", "blk.0.attn_mystery.bias",
                                         "blk.2.attn_norm.weight", "something"};
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
         GgufBuilder builder;
