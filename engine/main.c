@@ -1,6 +1,6 @@
 /*
  * sundog-engine CORE --keys FOLDER [--threads N] [--context N] [--cache-bytes N]
- *                    [--records FOLDER --record-bytes N]
+ *                    [--records FOLDER --record-bytes N] [--gap-ms N]
  *
  * The child process that owns one core: frames on standard input and output, words for a person on
  * standard error. Says HELLO, loads, says READY or why not, answers requests, and ends when its input
@@ -23,6 +23,7 @@
 /* With its parent gone nobody waits for a step: after this the process ends in the middle of one. */
 #define END_MS 1000
 #define PROGRESS_STEP 0.01
+#define MAX_GAP_MS 10000
 
 typedef struct {
     char *core;
@@ -32,6 +33,7 @@ typedef struct {
     int64_t cache_bytes;
     char *records;
     int64_t record_bytes;
+    int64_t gap_ms;
 } Arguments;
 
 /* Everything between opening a core and running its steps, in the order in which it is made. */
@@ -72,7 +74,7 @@ check_arguments(const Arguments *arguments, char **words, GError **error)
     }
     if (arguments->n_threads < 0 || arguments->n_threads > 1024 || arguments->context_length < 0 ||
         arguments->context_length > UINT32_MAX || arguments->cache_bytes < 0 ||
-        arguments->record_bytes < 0) {
+        arguments->record_bytes < 0 || arguments->gap_ms < 0 || arguments->gap_ms > MAX_GAP_MS) {
         g_set_error_literal(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
                             "a number is out of range");
         return false;
@@ -95,6 +97,8 @@ parse_arguments(Arguments *arguments, int *argc, char ***argv, GError **error)
          "FOLDER"},
         {"record-bytes", 0, 0, G_OPTION_ARG_INT64, &arguments->record_bytes,
          "most bytes in it, 0: no records", "N"},
+        {"gap-ms", 0, 0, G_OPTION_ARG_INT64, &arguments->gap_ms,
+         "between tokens while prompts are read beside, 0: the scheduler's own", "N"},
         {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &words, NULL, "CORE"},
         {NULL},
     };
@@ -308,6 +312,7 @@ make_scheduler(Engine *engine, const Arguments *arguments, GError **error)
     engine->scheduler = sundog_scheduler_new(
         &(SundogSchedulerOptions){.context_length = engine->plan.context_length,
                                   .max_kept_pages = -1,
+                                  .gap_us = (uint32_t)arguments->gap_ms * 1000,
                                   .recorder = engine->recorder},
         sundog_replay_runner_get(engine->runner), engine->outbox);
     return true;

@@ -29,6 +29,8 @@
     X(RECORD_BYTES, "engine.record_bytes", INTEGER, "1073741824", 0, INT64_MAX,                   \
       "Disk for keys and values of conversations, so that they go on at once after a restart; "   \
       "0 for none")                                                                               \
+    X(GAP_MS, "engine.gap_ms", INTEGER, "50", 1, 10000,                                           \
+      "Milliseconds between an answer's tokens while another's prompt is read")                   \
     X(TOKEN, "library.token", SECRET, "", 0, 0,                                                   \
       "Access token for models whose makers ask for one; sent only to the host it is asked by")
 

@@ -7,8 +7,6 @@
 #include <string.h>
 
 #define DEFAULT_MAX_QUEUED 16384
-/* As short as a step beside decoding requests should be. */
-#define RESTORE_US 25000
 
 struct SundogScheduler {
     SundogSchedulerOptions options;
@@ -155,7 +153,7 @@ restore_prompts(SundogScheduler *scheduler, int64_t start_us)
     for (uint32_t i = 0; i < scheduler->n_running; i++) {
         SundogRequest *request = scheduler->running[i];
         uint32_t n_before = request->state.n_valid;
-        while (request->restores && now_us(scheduler) - start_us < RESTORE_US) {
+        while (request->restores && now_us(scheduler) - start_us < scheduler->options.gap_us / 2) {
             request->restores = sundog_cache_restore(scheduler->cache, &request->state,
                                                      request->tokens, request->n_tokens);
         }
@@ -418,6 +416,9 @@ sundog_scheduler_new(const SundogSchedulerOptions *options, const SundogStepRunn
     if (scheduler->options.max_queued == 0) {
         scheduler->options.max_queued = DEFAULT_MAX_QUEUED;
     }
+    if (scheduler->options.gap_us == 0) {
+        scheduler->options.gap_us = SUNDOG_SCHEDULER_GAP_US;
+    }
     scheduler->runner = runner;
     scheduler->outbox = sundog_outbox_new(outbox, runner->max.n_logit_rows);
     scheduler->cache =
@@ -429,7 +430,7 @@ sundog_scheduler_new(const SundogSchedulerOptions *options, const SundogStepRunn
                                                .recorder = options->recorder,
                                                .data = runner->data});
     scheduler->batch = sundog_step_batch_new(runner);
-    sundog_step_budget_init(&scheduler->budget, runner->max.n_tokens);
+    sundog_step_budget_init(&scheduler->budget, runner->max.n_tokens, scheduler->options.gap_us);
     scheduler->requests = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL,
                                                 (GDestroyNotify)sundog_request_free);
     g_queue_init(&scheduler->waiting);

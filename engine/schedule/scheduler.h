@@ -22,10 +22,15 @@
 #include "engine/schedule/step-runner.h"
 #include "engine/wire/messages.h"
 
+/* Twenty tokens a second still read as a stream. */
+#define SUNDOG_SCHEDULER_GAP_US 50000
+
 typedef struct {
     uint32_t context_length; /* tokens a sequence may have; bounded by pool and page table too */
     int32_t max_kept_pages;  /* kept for reuse; -1: all that are free */
     uint32_t max_queued;     /* requests that wait; 0 is 16,384 */
+    uint32_t
+        gap_us; /* between tokens, while prompts are read beside; 0 is SUNDOG_SCHEDULER_GAP_US */
     SundogPageRecorder *recorder; /* borrowed; NULL: prefixes end with this process */
     int64_t (*clock)(void *data); /* in microseconds; NULL is g_get_monotonic_time() */
     void *clock_data;

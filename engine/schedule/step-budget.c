@@ -3,8 +3,6 @@
 #include "engine/schedule/step-budget.h"
 #include <glib.h>
 
-/* Ten tokens a second and more still read as a stream while a prompt is taken in. */
-#define BESIDE_DECODING_US 50e3
 /* Bounds how long a cancel or a new request waits for the step that runs. */
 #define ALONE_US 250e3
 /* Weights are read once a step: below this, a chunk costs nearly as much as a larger one. */
@@ -14,9 +12,9 @@
 #define WEIGHT 0.25 /* of the newest step */
 
 void
-sundog_step_budget_init(SundogStepBudget *budget, uint32_t max_tokens)
+sundog_step_budget_init(SundogStepBudget *budget, uint32_t max_tokens, uint32_t gap_us)
 {
-    *budget = (SundogStepBudget){.max_tokens = max_tokens};
+    *budget = (SundogStepBudget){.max_tokens = max_tokens, .gap_us = gap_us};
 }
 
 uint32_t
@@ -26,7 +24,7 @@ sundog_step_budget_get(const SundogStepBudget *budget, uint32_t n_decoding)
     if (budget->token_us <= 0) {
         return MIN(n_free, 4 * LEAST_TOKENS); /* a first, small step to measure */
     }
-    double target_us = n_decoding > 0 ? BESIDE_DECODING_US - budget->decode_us : ALONE_US;
+    double target_us = n_decoding > 0 ? budget->gap_us - budget->decode_us : ALONE_US;
     double n_tokens = CLAMP(target_us / budget->token_us, LEAST_TOKENS, budget->max_tokens);
     return MIN(n_free, (uint32_t)n_tokens);
 }

@@ -10,12 +10,13 @@
 
 typedef struct {
     uint32_t max_tokens; /* of a step */
+    uint32_t gap_us;     /* what a step may last beside decoding requests */
     double token_us;     /* of one prompt token, 0: not yet measured */
     double decode_us;    /* of a step without prompt tokens and drafts, 0: not yet measured */
     double draft_us;     /* of one draft, 0: not yet measured */
 } SundogStepBudget;
 
-void sundog_step_budget_init(SundogStepBudget *budget, uint32_t max_tokens);
+void sundog_step_budget_init(SundogStepBudget *budget, uint32_t max_tokens, uint32_t gap_us);
 
 /* Drafts of one request that pay in a step of n_decoding requests, at most n_most: those that bring
  * more tokens a microsecond than the step does without them, where each is right with probability

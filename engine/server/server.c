@@ -261,6 +261,7 @@ make_supervisor(SundogServer *server)
         .context_length = (uint64_t)sundog_config_get_integer(config, "engine.context"),
         .cache_bytes = (uint64_t)sundog_config_get_integer(config, "engine.cache_bytes"),
         .records = sundog_paths_get_records(),
+        .gap_ms = (uint64_t)sundog_config_get_integer(config, "engine.gap_ms"),
         .record_bytes = (uint64_t)sundog_config_get_integer(config, "engine.record_bytes"),
         .changed = on_engine_changed,
         .request_changed = on_request_changed,

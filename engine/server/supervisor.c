@@ -240,6 +240,7 @@ start_engine(SundogSupervisor *supervisor)
         g_ptr_array_add(arguments, g_strdup(supervisor->options.records));
         add_number(arguments, "--record-bytes", supervisor->options.record_bytes);
     }
+    add_number(arguments, "--gap-ms", supervisor->options.gap_ms);
     g_ptr_array_add(arguments, NULL);
     g_clear_pointer(&supervisor->message, g_free);
     g_clear_pointer(&supervisor->phase, g_free);

@@ -29,6 +29,7 @@ typedef struct {
     uint64_t cache_bytes;
     const char *records; /* folder of prefix records, interned */
     uint64_t record_bytes;
+    uint64_t gap_ms;             /* between tokens while prompts are read beside */
     void (*changed)(void *data); /* the engine's state */
     void (*request_changed)(SundogGeneration *generation, void *data);
     void (*log)(const char *level, const char *text, void *data);

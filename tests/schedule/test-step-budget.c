@@ -8,7 +8,7 @@ static int64_t
 run_steps(double token_us, double step_us, uint32_t n_decoding, uint32_t max_tokens)
 {
     SundogStepBudget budget;
-    sundog_step_budget_init(&budget, max_tokens);
+    sundog_step_budget_init(&budget, max_tokens, 50000);
     int64_t last_us = 0;
     for (int i = 0; i < 30; i++) {
         if (i % 3 == 0) {
@@ -40,7 +40,7 @@ static void
 test_full_of_decoding(void)
 {
     SundogStepBudget budget;
-    sundog_step_budget_init(&budget, 8);
+    sundog_step_budget_init(&budget, 8, 50000);
     g_assert_cmpuint(sundog_step_budget_get(&budget, 8), ==, 0);
     g_assert_cmpuint(sundog_step_budget_get(&budget, 6), ==, 2);
     /* A clock that stands still divides by nothing. */
@@ -53,7 +53,7 @@ static uint32_t
 n_drafts(double draft_us, uint32_t n_decoding, double share)
 {
     SundogStepBudget budget;
-    sundog_step_budget_init(&budget, 512);
+    sundog_step_budget_init(&budget, 512, 50000);
     sundog_step_budget_learn(&budget, n_decoding, 0, 0, 1000);
     sundog_step_budget_learn(&budget, n_decoding, 4, 0, (int64_t)(1000 + 4 * draft_us));
     return sundog_step_budget_get_n_drafts(&budget, n_decoding, share, 15);
@@ -63,7 +63,7 @@ static void
 test_drafts(void)
 {
     SundogStepBudget budget;
-    sundog_step_budget_init(&budget, 512);
+    sundog_step_budget_init(&budget, 512, 50000);
     g_assert_cmpuint(sundog_step_budget_get_n_drafts(&budget, 1, 1, 15), ==, 0);
     sundog_step_budget_learn(&budget, 1, 0, 0, 1000);
     g_assert_cmpuint(sundog_step_budget_get_n_drafts(&budget, 1, 1, 15), ==, 1);
