@@ -5,7 +5,7 @@
  * whose signature has been verified. Immutable after open; safe to share between threads.
  *
  * core.json beside the container's own fields (format, members):
- *   "features": ["host-1", …]   required features; an unknown one is refused by name
+ *   "features": ["host-2", …]   required features; an unknown one is refused by name
  *   "name", "target": "host" | "sm_…", "activations": "int8" | "f32" on the host, "bf16" on CUDA, "created": RFC 3339, "engine": version
  *   "model": {"name", "architecture", "licence", "n_parameters", "context_length", "n_vocabulary",
  *             "file", "sha256", "bytes"}
@@ -26,8 +26,8 @@
 #include "engine/core/launch-list.h"
 #include "engine/format/package.h"
 
-#define SUNDOG_CORE_FEATURE_HOST "host-1" /* panel layouts and operations of this engine */
-#define SUNDOG_CORE_FEATURE_CUDA "cuda-1" /* tile layouts and launch lists of this engine */
+#define SUNDOG_CORE_FEATURE_HOST "host-2" /* panel layouts and operations of this engine */
+#define SUNDOG_CORE_FEATURE_CUDA "cuda-2" /* tile layouts and launch lists of this engine */
 #define SUNDOG_CORE_TARGET_HOST "host"
 #define SUNDOG_CORE_ACTIVATIONS_BF16 "bf16"
 #define SUNDOG_CORE_ACTIVATIONS_INT8 "int8"

@@ -17,6 +17,8 @@
     X(SEQUENCE_PAGES, "sequence_pages")   /* width of the page table */                         \
     X(POOL_PAGES, "pool_pages")           /* pages of the paged pool, the null page included */ \
     X(HISTORY, "history")                 /* tokens that penalties look at */                   \
+    X(MASK, "mask")                       /* words of a row's token mask */                     \
+    X(BIAS, "bias")                       /* words of a row's biases */                         \
     X(UNITS, "units")                     /* device constant: threads of the host's pool */     \
     X(MULTIPROCESSORS, "multiprocessors") /* device constant of a GPU */
 

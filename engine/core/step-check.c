@@ -108,7 +108,8 @@ sundog_step_check_forward(const SundogProgram *program, uint32_t n_vocabulary, G
 bool
 sundog_step_check_sample(const SundogProgram *program, uint32_t n_vocabulary, GError **error)
 {
-    static const char *const known[] = {"logits", "sampling", "history", "token", NULL};
+    static const char *const known[] = {"logits", "sampling", "history", "mask",
+                                        "bias",   "token",    NULL};
     g_autoptr(GString) faults = g_string_new(NULL);
     g_autofree char *logits = g_strdup_printf("logit_rows %u", n_vocabulary);
     g_autofree char *sampling = g_strdup_printf("logit_rows %zu", sizeof(SundogSampling));
@@ -116,6 +117,8 @@ sundog_step_check_sample(const SundogProgram *program, uint32_t n_vocabulary, GE
     check_buffer(program, "sampling", SUNDOG_BUFFER_INPUT, SUNDOG_DTYPE_U8, sampling, faults);
     check_buffer(program, "history", SUNDOG_BUFFER_INPUT, SUNDOG_DTYPE_I32, "logit_rows history",
                  faults);
+    check_buffer(program, "mask", SUNDOG_BUFFER_INPUT, SUNDOG_DTYPE_I32, "logit_rows mask", faults);
+    check_buffer(program, "bias", SUNDOG_BUFFER_INPUT, SUNDOG_DTYPE_I32, "logit_rows bias", faults);
     check_buffer(program, "token", SUNDOG_BUFFER_OUTPUT, SUNDOG_DTYPE_I32, "logit_rows", faults);
     refuse_others(program, known, faults);
     return finish(program, faults, error);

@@ -21,7 +21,8 @@
     X(LOGIT_ROWS, "logit_rows", I32, "logit_rows")
 
 /* Outputs: "logits" [logit_rows, n_vocabulary] f32. The program "sample" takes "logits" (the same
- * buffer), "sampling" [logit_rows, sizeof(SundogSampling)] u8, "history" [logit_rows, history] i32 and
+ * buffer), "sampling" [logit_rows, sizeof(SundogSampling)] u8, "history" [logit_rows, history] i32,
+ * "mask" [logit_rows, mask] i32 and "bias" [logit_rows, bias] i32 (see sample.h) and
  * gives "token" [logit_rows] i32. */
 
 #define SUNDOG_PROGRAM_FORWARD "forward"

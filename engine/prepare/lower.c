@@ -103,13 +103,19 @@ lower_sample(SundogLowering *lowering, uint32_t index, const SundogOperation *op
                             SUNDOG_ACCESS_UPDATE);
     SUNDOG_DRAFT_READ(SundogCudaSample, sampling, a[1]);
     SUNDOG_DRAFT_READ(SundogCudaSample, history, a[2]);
-    SUNDOG_DRAFT_WRITE(SundogCudaSample, token, a[3]);
+    SUNDOG_DRAFT_READ(SundogCudaSample, mask, a[3]);
+    SUNDOG_DRAFT_READ(SundogCudaSample, bias, a[4]);
+    SUNDOG_DRAFT_WRITE(SundogCudaSample, token, a[5]);
     sundog_draft_add_field(lowering, &draft, SUNDOG_FIELD_RING, offsetof(SundogCudaSample, ring));
     sundog_draft_add_field(lowering, &draft, SUNDOG_FIELD_STEP, offsetof(SundogCudaSample, step));
     SUNDOG_DRAFT_VALUE(SundogCudaSample, n_rows,
                        sundog_lowering_variable(lowering, SUNDOG_VARIABLE_LOGIT_ROWS));
     SUNDOG_DRAFT_VALUE(SundogCudaSample, history_stride,
                        sundog_lowering_variable(lowering, SUNDOG_VARIABLE_HISTORY));
+    SUNDOG_DRAFT_VALUE(SundogCudaSample, mask_stride,
+                       sundog_lowering_variable(lowering, SUNDOG_VARIABLE_MASK));
+    SUNDOG_DRAFT_VALUE(SundogCudaSample, bias_stride,
+                       sundog_lowering_variable(lowering, SUNDOG_VARIABLE_BIAS));
     draft.launch.grid[0] = sundog_lowering_variable(lowering, SUNDOG_VARIABLE_LOGIT_ROWS);
     draft.launch.n_threads = SUNDOG_CUDA_SAMPLE_THREADS;
     sundog_draft_finish(lowering, &draft, "sundog_sample");

@@ -8,6 +8,7 @@
 #include "engine/prepare/passes.h"
 #include "kernels/contract/layout.h"
 #include "kernels/contract/paged-cache.h"
+#include "kernels/contract/sample.h"
 
 #include <string.h>
 
@@ -17,6 +18,8 @@
 #define MAX_SEQUENCES 64
 /* What penalties can look back at, in tokens. */
 #define MAX_HISTORY 8192
+/* Tokens of a row whose logits a request may change. */
+#define MAX_BIASES 1024
 /* Threads of the pool for which workspaces are planned. */
 #define MAX_UNITS 64
 /* Rows of a step on a GPU, which is bound by arithmetic only from some hundreds on. */
@@ -52,7 +55,7 @@ is_for_cuda(const SundogPlan *plan)
 }
 
 static SundogShape
-choose_bounds(uint32_t context_length, bool cuda)
+choose_bounds(uint32_t context_length, uint32_t n_vocabulary, bool cuda)
 {
     int64_t n_sequences = cuda ? MAX_CUDA_SEQUENCES : MAX_SEQUENCES;
     int64_t n_pages = (context_length + SUNDOG_PAGE_TOKENS - 1) / SUNDOG_PAGE_TOKENS;
@@ -65,6 +68,8 @@ choose_bounds(uint32_t context_length, bool cuda)
      * null page. */
     bounds.values[SUNDOG_VARIABLE_POOL_PAGES] = 2 * n_sequences * n_pages + 1;
     bounds.values[SUNDOG_VARIABLE_HISTORY] = MIN(context_length, MAX_HISTORY);
+    bounds.values[SUNDOG_VARIABLE_MASK] = SUNDOG_SAMPLE_MASK_WORDS(n_vocabulary);
+    bounds.values[SUNDOG_VARIABLE_BIAS] = MAX_BIASES * SUNDOG_BIAS_WORDS;
     /* CUDA's kernels need no workspace a unit; one is what the host's reference runs with. */
     bounds.values[SUNDOG_VARIABLE_UNITS] = cuda ? 1 : MAX_UNITS;
     bounds.values[SUNDOG_VARIABLE_MULTIPROCESSORS] = MAX_MULTIPROCESSORS;
@@ -218,7 +223,7 @@ sundog_plan_make(SundogPlan *plan, const SundogModel *model, const SundogPrepare
     plan->context_length =
         options->max_context != 0 ? options->max_context : dimensions->context_length;
     plan->target = options->target != NULL ? options->target : SUNDOG_CORE_TARGET_HOST;
-    plan->bounds = choose_bounds(plan->context_length, is_for_cuda(plan));
+    plan->bounds = choose_bounds(plan->context_length, dimensions->n_vocabulary, is_for_cuda(plan));
     describe_cache(plan, dimensions, cache_dtype(plan, options));
     if (!make_reference(plan, model, tensors, error) ||
         !make_forward(plan, model, tensors, options, error) ||

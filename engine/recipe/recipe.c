@@ -89,8 +89,14 @@ sundog_recipe_build_sample(uint32_t n_vocabulary, const SundogShape *bounds)
     operation.arguments[2] = add_buffer(program, "history", SUNDOG_BUFFER_INPUT, SUNDOG_DTYPE_I32,
                                         SUNDOG_VARIABLE_LOGIT_ROWS,
                                         sundog_expression_variable(pool, SUNDOG_VARIABLE_HISTORY));
-    operation.arguments[3] = add_token(program);
-    operation.arguments[4] = add_buffer(
+    operation.arguments[3] = add_buffer(program, "mask", SUNDOG_BUFFER_INPUT, SUNDOG_DTYPE_I32,
+                                        SUNDOG_VARIABLE_LOGIT_ROWS,
+                                        sundog_expression_variable(pool, SUNDOG_VARIABLE_MASK));
+    operation.arguments[4] = add_buffer(program, "bias", SUNDOG_BUFFER_INPUT, SUNDOG_DTYPE_I32,
+                                        SUNDOG_VARIABLE_LOGIT_ROWS,
+                                        sundog_expression_variable(pool, SUNDOG_VARIABLE_BIAS));
+    operation.arguments[5] = add_token(program);
+    operation.arguments[6] = add_buffer(
         program, "workspace", SUNDOG_BUFFER_TEMPORARY, SUNDOG_DTYPE_U8, SUNDOG_VARIABLE_UNITS,
         sundog_expression_constant(pool, (int64_t)sundog_sample_workspace_bytes(n_vocabulary)));
     sundog_program_add_operation(program, &operation);

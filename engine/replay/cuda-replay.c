@@ -381,6 +381,10 @@ pack_sample(CudaReplay *replay, SundogCudaBlock *block, const SundogShape *shape
                 sizeof(SundogSampling) / WORD, sizeof(SundogSampling) / WORD, 0);
     add_section(replay, block, &at, "history", rows, rows, history,
                 replay->base.bounds.values[SUNDOG_VARIABLE_HISTORY], 0);
+    add_section(replay, block, &at, "mask", rows, rows, shape->values[SUNDOG_VARIABLE_MASK],
+                replay->base.bounds.values[SUNDOG_VARIABLE_MASK], 0);
+    add_section(replay, block, &at, "bias", rows, rows, shape->values[SUNDOG_VARIABLE_BIAS],
+                replay->base.bounds.values[SUNDOG_VARIABLE_BIAS], 0);
 }
 
 static bool

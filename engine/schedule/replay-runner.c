@@ -21,6 +21,8 @@ shape_of(const SundogReplayRunner *runner, const SundogStepSize *size)
     shape.values[SUNDOG_VARIABLE_LOGIT_ROWS] = size->n_logit_rows;
     shape.values[SUNDOG_VARIABLE_SEQUENCE_PAGES] = size->sequence_pages;
     shape.values[SUNDOG_VARIABLE_HISTORY] = size->history;
+    shape.values[SUNDOG_VARIABLE_MASK] = size->mask;
+    shape.values[SUNDOG_VARIABLE_BIAS] = size->bias;
     return shape;
 }
 
@@ -87,6 +89,8 @@ find_buffers(SundogReplayRunner *runner)
         {"logit_rows", &table->logit_rows},
         {"sampling", &table->sampling},
         {"history", &table->history},
+        {"mask", &table->mask},
+        {"bias", &table->bias},
         {"token", &table->token},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(buffers); i++) {
@@ -112,6 +116,8 @@ get_max(const SundogShape *bounds)
         .n_logit_rows = (uint32_t)n_sequences,
         .sequence_pages = (uint32_t)bounds->values[SUNDOG_VARIABLE_SEQUENCE_PAGES],
         .history = (uint32_t)bounds->values[SUNDOG_VARIABLE_HISTORY],
+        .mask = (uint32_t)bounds->values[SUNDOG_VARIABLE_MASK],
+        .bias = (uint32_t)bounds->values[SUNDOG_VARIABLE_BIAS],
     };
 }
 
@@ -160,8 +166,13 @@ bool
 sundog_replay_runner_warm(SundogReplayRunner *runner, GError **error)
 {
     SundogStepRunner *table = &runner->table;
-    SundogStepSize size = {
-        .n_tokens = 1, .n_sequences = 1, .n_logit_rows = 1, .sequence_pages = 1, .history = 1};
+    SundogStepSize size = {.n_tokens = 1,
+                           .n_sequences = 1,
+                           .n_logit_rows = 1,
+                           .sequence_pages = 1,
+                           .history = 1,
+                           .mask = 1,
+                           .bias = 1};
     table->tokens[0] = table->positions[0] = table->token_sequence[0] = 0;
     table->first_row[0] = table->start_position[0] = table->logit_rows[0] = 0;
     table->first_row[1] = 1;

@@ -24,7 +24,7 @@ sundog_step_batch_free(SundogStepBatch *batch)
 void
 sundog_step_batch_begin(SundogStepBatch *batch)
 {
-    batch->size = (SundogStepSize){.sequence_pages = 1, .history = 1};
+    batch->size = (SundogStepSize){.sequence_pages = 1, .history = 1, .mask = 1, .bias = 1};
     batch->runner->first_row[0] = 0;
 }
 

@@ -9,13 +9,15 @@
 #include "kernels/contract/sample.h"
 #include <gio/gio.h>
 
-/* How large one step is. Page table and history are packed to their width of this step. */
+/* How large one step is. Page table, history, masks and biases are packed to their width of this step. */
 typedef struct {
     uint32_t n_tokens;
     uint32_t n_sequences;
     uint32_t n_logit_rows;
     uint32_t sequence_pages; /* width of page_table */
     uint32_t history;        /* width of history */
+    uint32_t mask;           /* words of a row of masks, 1 where no row has one */
+    uint32_t bias;           /* words of a row of biases */
 } SundogStepSize;
 
 typedef struct {
@@ -38,9 +40,13 @@ typedef struct {
     /* Inputs and output of the sample program. */
     SundogSampling *sampling; /* [n_logit_rows] */
     int32_t *history;         /* [n_logit_rows, history], -1 past a row's end */
+    int32_t *mask;            /* [n_logit_rows, mask] bits of the tokens that may be chosen */
+    int32_t *bias;            /* [n_logit_rows, bias] of SundogBias */
     const int32_t *token;     /* [n_logit_rows], -1 where the row's logits are not finite */
 
     /* False where the step could not run; an error says why, and the state of its sequences is lost. */
+    /* The sample program's inputs may be filled until sample() is called: on a device, forward() has then
+     * only begun. */
     bool (*forward)(void *data, const SundogStepSize *size, GError **error);
     bool (*sample)(void *data, const SundogStepSize *size, GError **error);
     /* Copies one page of every layer. */

@@ -172,12 +172,16 @@ typedef struct {
     void *logits;
     const void *sampling;
     const void *history;
+    const void *mask;
+    const void *bias;
     void *token;
     void *ring;       /* mapped u64 [R], or NULL: generation in the high, token in the low half */
     const void *step; /* u32: the generation */
     int32_t n_rows;
     int32_t n_vocabulary;
     int32_t history_stride;
+    int32_t mask_stride;
+    int32_t bias_stride;
 } SundogCudaSample;
 
 /* The packed block of one step's inputs, mapped host memory, read by the ingesting kernel: it spreads

@@ -5,8 +5,10 @@
  * history, so that a request may be resubmitted after any token and go on with the same draws.
  *
  * A token whose logit is minus infinity cannot be chosen. In this order, float32 unless said:
+ *   biases    each of the row's first n_bias entries is added to its token's logit, in their order
  *   penalties over the row's first n_history tokens, c the count of one: repetition divides a positive
  *   and multiplies another logit, once; then l = l - fma(c, frequency, presence)
+ *   mask      where the row has one, the logits of tokens whose bit is 0 become minus infinity
  *   temperature 0: the best token, the lowest id among equals; else
  *   weights  w = floor(2^40 * exp((l - best) / temperature)) as an integer, math.h's exponential, so
  *            that sums do not depend on their order
@@ -15,7 +17,7 @@
  *   min-p    keeps weights of at least min_p * 2^40 (double)
  *   draw     r = floor(uniform * sum of the kept); the first kept token, by id, where the running sum
  *            exceeds r
- * Penalties are left in the logits.
+ * Biases, penalties and mask are left in the logits.
  *
  * Random numbers are counter-based: Philox4x32-10 (Salmon et al., SC 2011) with key `seed` and counter
  * `position`, the index of the token in the sequence. A row with NaN or no finite logit gives -1, and
@@ -35,7 +37,20 @@ typedef struct {
     float frequency_penalty;  /* 0 is off */
     int32_t top_k;            /* 0 is off */
     uint32_t n_history;       /* leading entries of the row's history that count */
+    uint32_t n_bias;          /* leading entries of the row's biases that count */
+    uint32_t masked;          /* not 0: the row's mask counts */
 } SundogSampling;
+
+/* An entry of a row's biases, two words; a token outside the vocabulary is left out. */
+typedef struct {
+    int32_t token;
+    float amount;
+} SundogBias;
+
+#define SUNDOG_BIAS_WORDS 2
+/* Words of 32 bits in a mask, token t the bit t % 32 of word t / 32; even, so that they may be made in
+ * words of 64. */
+#define SUNDOG_SAMPLE_MASK_WORDS(n_vocabulary) (((int64_t)(n_vocabulary) + 63) / 64 * 2)
 
 /* Bytes of workspace a unit for a vocabulary of n_vocabulary. */
 size_t sundog_sample_workspace_bytes(int64_t n_vocabulary);

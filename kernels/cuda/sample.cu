@@ -22,7 +22,11 @@ struct Row {
     int n;
     const SundogSampling *o;
     const int32_t *history;
+    const int32_t *mask;
+    const SundogBias *biases;
     int window;
+    int n_mask;   /* words */
+    int n_biases; /* room for */
     float best;
     uint64_t cuts[2]; /* least keys that top-k and top-p keep; 0: all */
     int64_t least;    /* weight for min-p */
@@ -79,6 +83,28 @@ block_total(Sum value, Room &room)
         total += room.warps[i];
     __syncthreads();
     return total;
+}
+
+/* In their order, by one thread: a token may come twice, and sums of floats have an order. */
+INLINE void
+apply_biases(const Row &row)
+{
+    int n = min((int)row.o->n_bias, row.n_biases);
+    for (int i = 0; i < n && threadIdx.x == 0; i++)
+        if (row.biases[i].token >= 0 && row.biases[i].token < row.n)
+            row.logits[row.biases[i].token] += row.biases[i].amount;
+    __syncthreads();
+}
+
+INLINE void
+apply_mask(const Row &row)
+{
+    if (!row.o->masked)
+        return;
+    for (int i = threadIdx.x; i < row.n; i += THREADS)
+        if (i / 32 >= row.n_mask || !((uint32_t)row.mask[i / 32] >> i % 32 & 1))
+            row.logits[i] = __int_as_float(0xff800000);
+    __syncthreads();
 }
 
 /* Each different token of the history once: by the thread that holds its first place. */
@@ -251,7 +277,9 @@ INLINE int
 sample_row(Row &row, Room &room)
 {
     const SundogSampling *o = row.o;
+    apply_biases(row);
     apply_penalties(row);
+    apply_mask(row);
     if (!find_best(row, room))
         return -1;
     if (!(o->temperature > 0))
@@ -281,6 +309,10 @@ __launch_bounds__(THREADS, 1) sundog_sample(const __grid_constant__ SundogCudaSa
     row.o = (const SundogSampling *)p.sampling + r;
     row.history = (const int32_t *)p.history + (size_t)r * p.history_stride;
     row.window = p.history_stride;
+    row.mask = (const int32_t *)p.mask + (size_t)r * p.mask_stride;
+    row.n_mask = p.mask_stride;
+    row.biases = (const SundogBias *)((const int32_t *)p.bias + (size_t)r * p.bias_stride);
+    row.n_biases = p.bias_stride / SUNDOG_BIAS_WORDS;
     int token = sample_row(row, room);
     if (threadIdx.x != 0)
         return;

@@ -19,6 +19,10 @@ typedef struct {
     int64_t n;
     const SundogSampling *options;
     const int32_t *history;
+    const int32_t *mask;
+    int64_t n_mask; /* words */
+    const SundogBias *biases;
+    int64_t n_biases; /* room for */
     int64_t *weights; /* [n] */
     uint64_t *keys;   /* [n] */
 } Sampler;
@@ -52,6 +56,26 @@ has_penalties(const SundogSampling *o)
 {
     return o->n_history > 0 && (o->repetition_penalty != 1.0f || o->presence_penalty != 0.0f ||
                                 o->frequency_penalty != 0.0f);
+}
+
+static void
+apply_biases(const Sampler *s)
+{
+    int64_t n = sundog_min(s->options->n_bias, s->n_biases);
+    for (int64_t i = 0; i < n; i++)
+        if (s->biases[i].token >= 0 && s->biases[i].token < s->n)
+            s->logits[s->biases[i].token] += s->biases[i].amount;
+}
+
+static void
+apply_mask(const Sampler *s)
+{
+    for (int64_t first = 0; first < s->n; first += 32) {
+        uint32_t bits = first / 32 < s->n_mask ? (uint32_t)s->mask[first / 32] : 0;
+        int64_t end = bits == UINT32_MAX ? first : sundog_min(first + 32, s->n);
+        for (int64_t i = first; i < end; i++)
+            s->logits[i] = bits >> (i - first) & 1 ? s->logits[i] : -INFINITY;
+    }
 }
 
 /* The best logit, or false where the row holds NaN, plus infinity, or nothing finite. */
@@ -197,8 +221,11 @@ static int32_t
 sample_row(const Sampler *s, int64_t window)
 {
     float best;
+    apply_biases(s);
     if (has_penalties(s->options))
         apply_penalties(s, window);
+    if (s->options->masked)
+        apply_mask(s);
     if (!find_best(s, &best))
         return -1;
     if (!(s->options->temperature > 0))
@@ -219,17 +246,24 @@ SUNDOG_KERNEL(SAMPLE)(const SundogCall *call)
 {
     const SundogArgument *logits = &call->arguments[0], *history = &call->arguments[2];
     const SundogSampling *options = call->arguments[1].data;
-    int32_t *token = call->arguments[3].data;
+    const SundogArgument *mask = &call->arguments[3], *bias = &call->arguments[4];
+    int32_t *token = call->arguments[5].data;
     int64_t n = logits->shape[1];
-    uint8_t *workspace = (uint8_t *)call->arguments[4].data +
+    uint8_t *workspace = (uint8_t *)call->arguments[6].data +
                          (size_t)call->thread * sundog_sample_workspace_bytes(n);
-    Sampler sampler = {.n = n, .weights = (int64_t *)workspace};
+    Sampler sampler = {.n = n,
+                       .n_mask = mask->shape[1],
+                       .n_biases = bias->shape[1] / SUNDOG_BIAS_WORDS,
+                       .weights = (int64_t *)workspace};
     sampler.keys = (uint64_t *)(sampler.weights + n);
     SundogRange range = sundog_split(call, logits->shape[0]);
     for (int64_t r = range.begin; r < range.end; r++) {
         sampler.logits = (float *)logits->data + r * n;
         sampler.options = &options[r];
         sampler.history = (const int32_t *)history->data + r * history->shape[1];
+        sampler.mask = (const int32_t *)mask->data + r * mask->shape[1];
+        sampler.biases =
+            (const SundogBias *)(const void *)((const int32_t *)bias->data + r * bias->shape[1]);
         token[r] = sample_row(&sampler, history->shape[1]);
     }
 }

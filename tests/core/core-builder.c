@@ -14,6 +14,8 @@ static const SundogShape bounds = {.values = {[SUNDOG_VARIABLE_TOKENS] = 16,
                                               [SUNDOG_VARIABLE_SEQUENCE_PAGES] = 2,
                                               [SUNDOG_VARIABLE_POOL_PAGES] = 9,
                                               [SUNDOG_VARIABLE_HISTORY] = 8,
+                                              [SUNDOG_VARIABLE_MASK] = 64,
+                                              [SUNDOG_VARIABLE_BIAS] = 8,
                                               [SUNDOG_VARIABLE_UNITS] = 2,
                                               [SUNDOG_VARIABLE_MULTIPROCESSORS] = 1}};
 
@@ -152,6 +154,10 @@ new_sample(void)
                                   constant(program, sizeof(SundogSampling)));
     int64_t history = add_buffer(program, "history", SUNDOG_BUFFER_INPUT, SUNDOG_DTYPE_I32, rows,
                                  variable(program, SUNDOG_VARIABLE_HISTORY));
+    int64_t mask = add_buffer(program, "mask", SUNDOG_BUFFER_INPUT, SUNDOG_DTYPE_I32, rows,
+                              variable(program, SUNDOG_VARIABLE_MASK));
+    int64_t bias = add_buffer(program, "bias", SUNDOG_BUFFER_INPUT, SUNDOG_DTYPE_I32, rows,
+                              variable(program, SUNDOG_VARIABLE_BIAS));
     SundogBuffer buffer = {.name = "token",
                            .role = SUNDOG_BUFFER_OUTPUT,
                            .dtype = SUNDOG_DTYPE_I32,
@@ -162,8 +168,8 @@ new_sample(void)
         add_buffer(program, "workspace", SUNDOG_BUFFER_TEMPORARY, SUNDOG_DTYPE_U8,
                    variable(program, SUNDOG_VARIABLE_UNITS),
                    constant(program, (int64_t)sundog_sample_workspace_bytes(BUILDER_VOCABULARY)));
-    core_builder_add_operation(program, SUNDOG_OP_SAMPLE, logits, sampling, history, token,
-                               workspace, (int64_t)-1);
+    core_builder_add_operation(program, SUNDOG_OP_SAMPLE, logits, sampling, history, mask, bias,
+                               token, workspace, (int64_t)-1);
     core_builder_plan(program);
     return program;
 }
@@ -184,14 +190,15 @@ new_manifest(const CoreBuilder *builder)
     uint64_t arena_bytes = MAX(sundog_program_get_arena_bytes(builder->forward),
                                sundog_program_get_arena_bytes(builder->sample));
     g_autofree char *text = g_strdup_printf(
-        "{'features': ['host-1'], 'name': 'tiny', 'target': 'host', 'activations': 'f32',"
+        "{'features': ['host-2'], 'name': 'tiny', 'target': 'host', 'activations': 'f32',"
         " 'model': {'name': 'Tiny', 'architecture': 'llama', 'licence': null, 'n_parameters': 1280,"
         "   'context_length': 128, 'n_vocabulary': 40, 'file': 'tiny.gguf', 'sha256': '00',"
         "   'bytes': 1},"
         " 'cache': [{'scheme': 'paged', 'page_tokens': 64, 'dtype': 'f16', 'n_layers': 1,"
         "   'n_kv_heads': 1, 'head_dim': 32, 'page_bytes': 8192}],"
         " 'variables': {'tokens': 16, 'sequences': 4, 'logit_rows': 4, 'sequence_pages': 2,"
-        "   'pool_pages': 9, 'history': 8, 'units': 2, 'multiprocessors': 1},"
+        "   'pool_pages': 9, 'history': 8, 'mask': 64, 'bias': 8, 'units': 2, 'multiprocessors': "
+        "1},"
         " 'programs': ['forward', 'sample'],"
         " 'weights': [{'name': 'table', 'layout': 'panel16-f32', 'n_rows': 40, 'n_columns': 32,"
         "   'offset': 0, 'bytes': %u}],"

@@ -205,6 +205,7 @@ gpu_core_fill(GpuCore *gpu, const GpuPart *parts, int n_parts, const int32_t *ro
     shape.values[SUNDOG_VARIABLE_LOGIT_ROWS] = n_rows;
     shape.values[SUNDOG_VARIABLE_SEQUENCE_PAGES] = n_pages;
     shape.values[SUNDOG_VARIABLE_HISTORY] = 1;
+    shape.values[SUNDOG_VARIABLE_MASK] = shape.values[SUNDOG_VARIABLE_BIAS] = 1;
     return shape;
 }
 

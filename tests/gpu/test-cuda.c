@@ -177,6 +177,9 @@ test_sampling(void)
     static const float temperatures[] = {0, 0.2f, 0.7f, 1, 2};
     SundogSampling *sampling = sundog_replay_get_buffer(gpu.replay, "sampling");
     int32_t *history = sundog_replay_get_buffer(gpu.replay, "history");
+    int32_t *mask = sundog_replay_get_buffer(gpu.replay, "mask");
+    SundogBias *biases = sundog_replay_get_buffer(gpu.replay, "bias");
+    int64_t n_mask = SUNDOG_SAMPLE_MASK_WORDS(gpu.n_vocabulary);
     g_autofree uint8_t *workspace = g_malloc(sundog_sample_workspace_bytes(gpu.n_vocabulary));
     int32_t row = 7;
     for (int i = 0; i < 200; i++) {
@@ -192,13 +195,20 @@ test_sampling(void)
                                        .min_p = i % 4 == 3 ? 0.05f : 0,
                                        .repetition_penalty = i % 7 == 0 ? 1.3f : 1,
                                        .presence_penalty = i % 11 == 0 ? 0.5f : 0,
-                                       .n_history = 8};
+                                       .n_history = 8,
+                                       .n_bias = (uint32_t)i % 3,
+                                       .masked = i % 5 < 2};
+        for (int64_t k = 0; k < n_mask; k++)
+            mask[k] = (int32_t)((uint32_t)(i + 1) * 2654435761u * (uint32_t)(k + 1));
+        biases[0] = (SundogBias){i % gpu.n_vocabulary, 3};
+        biases[1] = (SundogBias){(i + 1) % gpu.n_vocabulary, -0.25f};
         memcpy(history, tokens, 8 * sizeof(int32_t));
         SundogShape shape = *sundog_replay_get_bounds(gpu.replay);
         shape.values[SUNDOG_VARIABLE_LOGIT_ROWS] = 1;
         shape.values[SUNDOG_VARIABLE_TOKENS] = 1;
         shape.values[SUNDOG_VARIABLE_SEQUENCES] = 1;
         shape.values[SUNDOG_VARIABLE_HISTORY] = 8;
+        shape.values[SUNDOG_VARIABLE_BIAS] = 2 * SUNDOG_BIAS_WORDS;
         sundog_replay_run(gpu.replay, SUNDOG_PROGRAM_SAMPLE, &shape, &error);
         g_assert_no_error(error);
         int32_t token;
@@ -206,6 +216,8 @@ test_sampling(void)
             {.data = logits, .shape = {1, gpu.n_vocabulary, 1, 1}},
             {.data = sampling, .shape = {1, sizeof *sampling, 1, 1}},
             {.data = history, .shape = {1, 8, 1, 1}},
+            {.data = mask, .shape = {1, n_mask, 1, 1}},
+            {.data = biases, .shape = {1, 2 * SUNDOG_BIAS_WORDS, 1, 1}},
             {.data = &token, .shape = {1, 1, 1, 1}},
             {.data = workspace, .shape = {1, 1, 1, 1}}};
         const SundogCall call = {.arguments = arguments, .n_threads = 1};

@@ -4,8 +4,14 @@
 #include "kernels/contract/sample.h"
 #include "tests/kernels/call.h"
 #include <glib.h>
+#include <string.h>
 
 #define WINDOW 24
+#define BIASES 5
+#define HISTORY_ARGUMENT 2
+#define MASK_ARGUMENT 3
+#define BIAS_ARGUMENT 4
+#define TOKEN_ARGUMENT 5
 #define MAX_THREADS 7
 
 static const SundogSampling neutral = {.top_p = 1, .repetition_penalty = 1};
@@ -27,8 +33,12 @@ compare_candidates(const void *left, const void *right)
 
 /* The contract read literally: sort, cut, cut, cut, draw. */
 static int32_t
-sample_by_sorting(float *logits, int64_t n, const SundogSampling *o, const int32_t *history)
+sample_by_sorting(float *logits, int64_t n, const SundogSampling *o, const int32_t *history,
+                  const int32_t *mask, const SundogBias *biases)
 {
+    for (uint32_t i = 0; i < o->n_bias; i++)
+        if (biases[i].token >= 0 && biases[i].token < n)
+            logits[biases[i].token] += biases[i].amount;
     g_autofree int *counts = g_new0(int, n);
     for (uint32_t i = 0; i < o->n_history; i++)
         if (history[i] >= 0 && history[i] < n)
@@ -40,6 +50,8 @@ sample_by_sorting(float *logits, int64_t n, const SundogSampling *o, const int32
                                       : logits[i] * o->repetition_penalty;
             logits[i] -= fmaf((float)counts[i], o->frequency_penalty, o->presence_penalty);
         }
+        if (o->masked && !((uint32_t)mask[i / 32] >> i % 32 & 1))
+            logits[i] = -INFINITY;
         best = fmaxf(best, logits[i]);
     }
     g_autofree Candidate *all = g_new(Candidate, n);
@@ -80,6 +92,13 @@ init_sample(TestCall *call, int64_t rows, int64_t n, TestRandom *random)
         history[i] = (int32_t)test_random_int(random, -1, n);
     for (int64_t r = 0; r < rows; r++)
         options[r] = neutral;
+    int32_t *mask = test_call_add(call, SUNDOG_DTYPE_I32, rows, SUNDOG_SAMPLE_MASK_WORDS(n));
+    for (int64_t i = 0; i < rows * SUNDOG_SAMPLE_MASK_WORDS(n); i++)
+        mask[i] = (int32_t)(test_random_u32(random) | 1);
+    SundogBias *biases = test_call_add(call, SUNDOG_DTYPE_I32, rows, BIASES * SUNDOG_BIAS_WORDS);
+    for (int64_t i = 0; i < rows * BIASES; i++)
+        biases[i] = (SundogBias){(int32_t)test_random_int(random, -1, n),
+                                 (float)test_random_int(random, -8, 8)};
     test_call_add(call, SUNDOG_DTYPE_I32, rows, 1);
     test_call_add(call, SUNDOG_DTYPE_U8, MAX_THREADS, (int64_t)sundog_sample_workspace_bytes(n));
 }
@@ -100,6 +119,8 @@ random_options(TestRandom *random, int64_t n)
     o.repetition_penalty = test_random_int(random, 0, 1) ? 1.0f : 1.3f;
     o.presence_penalty = test_random_int(random, 0, 1) ? 0.0f : 0.5f;
     o.frequency_penalty = test_random_int(random, 0, 1) ? 0.0f : 0.25f;
+    o.n_bias = (uint32_t)test_random_int(random, 0, BIASES);
+    o.masked = (uint32_t)test_random_int(random, 0, 1);
     return o;
 }
 
@@ -123,9 +144,12 @@ test_equals_sorting(void)
         }
         test_call_check_all_sets(&call);
         for (int64_t r = 0; r < rows; r++) {
-            int32_t expected = sample_by_sorting((float *)call.initial[0] + r * n, n, &options[r],
-                                                 (int32_t *)call.arguments[2].data + r * WINDOW);
-            g_assert_cmpint(((int32_t *)call.arguments[3].data)[r], ==, expected);
+            int32_t expected = sample_by_sorting(
+                (float *)call.initial[0] + r * n, n, &options[r],
+                (int32_t *)call.arguments[HISTORY_ARGUMENT].data + r * WINDOW,
+                (int32_t *)call.arguments[MASK_ARGUMENT].data + r * SUNDOG_SAMPLE_MASK_WORDS(n),
+                (SundogBias *)call.arguments[BIAS_ARGUMENT].data + r * BIASES);
+            g_assert_cmpint(((int32_t *)call.arguments[TOKEN_ARGUMENT].data)[r], ==, expected);
         }
         test_call_clear(&call);
     }
@@ -135,7 +159,7 @@ static int32_t
 sample_one(TestCall *call)
 {
     test_call_run(call, sundog_host_detect(), 1, false);
-    return *(int32_t *)call->arguments[3].data;
+    return *(int32_t *)call->arguments[TOKEN_ARGUMENT].data;
 }
 
 static void
@@ -159,17 +183,22 @@ test_hostile_rows(void)
     g_assert_cmpint(sample_one(&call), ==, -1);
     test_call_clear(&call);
 
-    /* One token left by a mask is taken, whatever the options. */
-    init_sample(&call, 1, 100, &random);
-    for (int k = 0; k < 100; k++)
-        ((float *)call.arguments[0].data)[k] = k == 42 ? -30.0f : -INFINITY;
-    SundogSampling *o = call.arguments[1].data;
-    *o = (SundogSampling){
-        .temperature = 2, .top_p = 0, .min_p = 1, .top_k = 3, .repetition_penalty = 1};
-    g_assert_cmpint(sample_one(&call), ==, 42);
-    o->temperature = 1e-30f;
-    g_assert_cmpint(sample_one(&call), ==, 42);
-    test_call_clear(&call);
+    /* One token left by a mask is taken, whatever the options; without any there is none. */
+    for (int i = 0; i < 3; i++) {
+        init_sample(&call, 1, 100, &random);
+        int32_t *mask = call.arguments[MASK_ARGUMENT].data;
+        memset(mask, 0, SUNDOG_SAMPLE_MASK_WORDS(100) * sizeof *mask);
+        mask[1] = i > 0 ? 1 << 10 : 0;
+        *(SundogSampling *)call.arguments[1].data =
+            (SundogSampling){.temperature = i == 1 ? 2 : 1e-30f,
+                             .top_p = 0,
+                             .min_p = 1,
+                             .top_k = 3,
+                             .repetition_penalty = 1,
+                             .masked = 1};
+        g_assert_cmpint(sample_one(&call), ==, i > 0 ? 42 : -1);
+        test_call_clear(&call);
+    }
 }
 
 static void

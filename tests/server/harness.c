@@ -99,7 +99,7 @@ static JsonObject *
 make_manifest(const char *name)
 {
     g_autofree char *text = g_strdup_printf(
-        "{\"features\":[\"host-1\"],\"name\":\"%s\",\"target\":\"host\",\"activations\":\"int8\","
+        "{\"features\":[\"host-2\"],\"name\":\"%s\",\"target\":\"host\",\"activations\":\"int8\","
         "\"model\":{\"name\":\"%s\",\"architecture\":\"llama\",\"licence\":\"MIT\","
         "\"n_parameters\":1000,\"context_length\":2048,\"n_vocabulary\":259},"
         "\"plan\":{\"arena_bytes\":1000,\"weight_bytes\":2000},"
