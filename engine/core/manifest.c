@@ -141,7 +141,8 @@ check_features(Fields *fields)
             known = known || strcmp(known_features[k], name) == 0;
         if (!known)
             fail(fields, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
-                 "the core needs the feature \"%s\", which this engine does not have: prepare the model again",
+                 "the core needs the feature \"%s\", which this engine does not have: prepare the "
+                 "model again",
                  name);
     }
 }
