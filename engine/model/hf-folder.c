@@ -132,6 +132,22 @@ sundog_hf_folder_free(SundogHfFolder *folder)
 
 /* --- Settings and tensors ----------------------------------------------------------------------- */
 
+/* transformers and MLX name it differently, and models that see and hear have it in either place. */
+static JsonObject *
+find_quantization(JsonObject *config)
+{
+    static const char *const names[] = {"quantization_config", "quantization"};
+    JsonObject *places[] = {config, sundog_hf_config_get_text(config)};
+    for (size_t i = 0; i < G_N_ELEMENTS(places); i++) {
+        for (size_t k = 0; k < G_N_ELEMENTS(names); k++) {
+            JsonObject *found = sundog_json_get_object(places[i], names[k]);
+            if (found != NULL)
+                return found;
+        }
+    }
+    return NULL;
+}
+
 static bool
 fill(SundogSource *source, const SundogHfFolder *folder, const SundogHfFamily *family,
      GError **error)
@@ -141,6 +157,7 @@ fill(SundogSource *source, const SundogHfFolder *folder, const SundogHfFamily *f
     SundogHfTensorOptions options = {
         .family = family,
         .tensors = folder->tensors,
+        .quantization = find_quantization(config),
         .is_tied = sundog_json_get_bool(config, "tie_word_embeddings", false) ||
                    sundog_json_get_bool(text, "tie_word_embeddings", false)};
     if (!sundog_hf_config_read(source, family, config, error))

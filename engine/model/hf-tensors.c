@@ -261,7 +261,8 @@ join_groups(Mapping *mapping, GError **error)
 bool
 sundog_hf_tensors_read(SundogSource *source, const SundogHfTensorOptions *options, GError **error)
 {
-    g_autoptr(GArray) weights = sundog_hf_weights_list(source, options->tensors, error);
+    g_autoptr(GArray) weights =
+        sundog_hf_weights_list(source, options->tensors, options->quantization, error);
     g_autoptr(GHashTable) groups = sundog_name_table_new(group_free);
     Mapping mapping = {.source = source, .options = options, .groups = groups};
     for (guint i = 0; weights != NULL && i < weights->len; i++) {

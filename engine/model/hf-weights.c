@@ -1,8 +1,10 @@
-/* Weights of a safetensors folder. */
+/* Weights of a safetensors folder: plain tensors, and the parts of quantized ones brought together. */
 
 #include "engine/model/hf-weights.h"
 
 #include "engine/format/error.h"
+#include "engine/format/name-table.h"
+#include "engine/model/quantized.h"
 
 /* GGUF's number for elements that it has too; false for others. */
 static bool
@@ -57,13 +59,84 @@ add_plain(GArray *weights, const SundogSafetensor *found, GError **error)
     return true;
 }
 
+/* --- Quantized ---------------------------------------------------------------------------------- */
+
+/* The modules that have a part which a plain weight has not; the name is the module's. */
+static GHashTable *
+find_modules(const SundogSafetensors *tensors)
+{
+    GHashTable *modules = sundog_name_table_new(g_free);
+    for (size_t i = 0; i < sundog_safetensors_get_n_tensors(tensors); i++) {
+        const char *name = sundog_safetensors_get_tensor(tensors, i)->name;
+        size_t n_bytes;
+        SundogQuantizedPart part = sundog_quantized_parse(name, &n_bytes);
+        if (part == SUNDOG_N_PARTS || part == SUNDOG_PART_WEIGHT)
+            continue;
+        g_autofree char *module_name = g_strndup(name, n_bytes);
+        if (g_hash_table_contains(modules, module_name))
+            continue;
+        SundogQuantizedModule *module = g_new0(SundogQuantizedModule, 1);
+        module->name = module_name;
+        g_hash_table_insert(modules, g_steal_pointer(&module_name), module);
+    }
+    return modules;
+}
+
+/* The module that a tensor is a part of, or NULL. */
+static SundogQuantizedModule *
+take_part(GHashTable *modules, const SundogSafetensor *tensor)
+{
+    size_t n_bytes;
+    SundogQuantizedPart part = sundog_quantized_parse(tensor->name, &n_bytes);
+    if (part == SUNDOG_N_PARTS)
+        return NULL;
+    g_autofree char *name = g_strndup(tensor->name, n_bytes);
+    SundogQuantizedModule *module = g_hash_table_lookup(modules, name);
+    if (module != NULL)
+        module->parts[part] = tensor;
+    return module;
+}
+
+/* gpt-oss names its blocks without ".weight", as its plain tensors are. */
+static char *
+dup_weight_name(const SundogQuantizedModule *module)
+{
+    bool is_blocks = module->parts[SUNDOG_PART_BLOCKS] != NULL;
+    return g_strconcat(module->name, is_blocks ? "" : ".weight", NULL);
+}
+
+static bool
+add_quantized(GArray *weights, SundogSource *source, GHashTable *modules, JsonObject *quantization,
+              GError **error)
+{
+    GHashTableIter iter;
+    gpointer value;
+    g_hash_table_iter_init(&iter, modules);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        SundogQuantizedModule *module = value;
+        SundogSourceTensor tensor;
+        /* The reader keeps the module, whose name must outlive the table. */
+        module->name = sundog_source_own(source, g_strdup(module->name), g_free);
+        if (!sundog_quantized_read(source, module, quantization, &tensor, error))
+            return false;
+        tensor.name = tensor.own_name = sundog_source_own(source, dup_weight_name(module), g_free);
+        g_array_append_val(weights, tensor);
+    }
+    return true;
+}
+
 GArray *
-sundog_hf_weights_list(SundogSource *source, const SundogSafetensors *tensors, GError **error)
+sundog_hf_weights_list(SundogSource *source, const SundogSafetensors *tensors,
+                       JsonObject *quantization, GError **error)
 {
     g_autoptr(GArray) weights = g_array_new(FALSE, FALSE, sizeof(SundogSourceTensor));
+    g_autoptr(GHashTable) modules = find_modules(tensors);
     for (size_t i = 0; i < sundog_safetensors_get_n_tensors(tensors); i++) {
-        if (!add_plain(weights, sundog_safetensors_get_tensor(tensors, i), error))
+        const SundogSafetensor *tensor = sundog_safetensors_get_tensor(tensors, i);
+        if (take_part(modules, tensor) == NULL && !sundog_quantized_is_beside(tensor->name) &&
+            !add_plain(weights, tensor, error))
             return NULL;
     }
-    return g_steal_pointer(&weights);
+    return add_quantized(weights, source, modules, quantization, error) ? g_steal_pointer(&weights)
+                                                                        : NULL;
 }
