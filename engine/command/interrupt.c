@@ -10,11 +10,21 @@
 static int signal_pipe[2] = {-1, -1};
 static volatile sig_atomic_t last_signal = 0;
 static GCancellable *cancellable = NULL;
+static void (*volatile farewell)(void) = NULL;
+
+static void
+end_at_once(int number)
+{
+    if (farewell != NULL)
+        farewell();
+    signal(number, SIG_DFL);
+    raise(number);
+}
 
 static void
 on_signal(int number)
 {
-    signal(number, SIG_DFL);
+    signal(number, end_at_once);
     last_signal = number;
     ssize_t ignored G_GNUC_UNUSED = write(signal_pipe[1], "", 1);
 }
@@ -42,6 +52,12 @@ sundog_interrupt_get_cancellable(void)
         signal(SIGTERM, on_signal);
     }
     return cancellable;
+}
+
+void
+sundog_interrupt_set_farewell(void (*function)(void))
+{
+    farewell = function;
 }
 
 bool

@@ -10,5 +10,7 @@
 GCancellable *sundog_interrupt_get_cancellable(void);
 /* Whether what came was a SIGTERM, after which the process should end. */
 bool sundog_interrupt_was_termination(void);
+/* What the signal that ends the process calls before (async-signal-safe), or NULL. */
+void sundog_interrupt_set_farewell(void (*function)(void));
 /* Makes ready for the next Ctrl+C, once what the last one stopped has stopped. */
 void sundog_interrupt_reset(void);

@@ -2,8 +2,10 @@
 
 #include "engine/command/line-editor.h"
 
+#include "engine/command/interrupt.h"
 #include "engine/command/line-history.h"
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -46,6 +48,18 @@ struct SundogLineEditor {
     bool pasting;
 };
 
+/* The terminal's mode before the first line, which is given back in a signal's handler too. */
+static struct termios usual;
+static volatile sig_atomic_t is_changed;
+
+static void
+restore_terminal(void)
+{
+    if (is_changed)
+        tcsetattr(STDIN_FILENO, TCSANOW, &usual);
+    is_changed = false;
+}
+
 SundogLineEditor *
 sundog_line_editor_new(const char *history)
 {
@@ -61,6 +75,8 @@ sundog_line_editor_free(SundogLineEditor *editor)
 {
     if (editor == NULL)
         return;
+    restore_terminal();
+    sundog_interrupt_set_farewell(NULL);
     sundog_line_history_free(editor->history);
     g_byte_array_unref(editor->input);
     g_string_free(editor->line, TRUE);
@@ -402,29 +418,51 @@ edit_line(SundogLineEditor *editor)
     }
 }
 
+static bool
+remember_usual(void)
+{
+    if (is_changed)
+        return true;
+    if (tcgetattr(STDIN_FILENO, &usual) != 0)
+        return false;
+    sundog_interrupt_set_farewell(restore_terminal);
+    is_changed = true;
+    return true;
+}
+
+/* Every key comes as it is and nothing is shown; signals: Ctrl+C and the like are no keys. */
+static void
+set_mode(bool signals)
+{
+    struct termios mode = usual;
+    mode.c_iflag &= ~(tcflag_t)ICRNL;
+    mode.c_lflag &= ~(tcflag_t)(ECHO | ICANON);
+    if (!signals) {
+        mode.c_iflag &= ~(tcflag_t)IXON;
+        mode.c_lflag &= ~(tcflag_t)(ISIG | IEXTEN);
+    }
+    mode.c_cc[VMIN] = 1;
+    mode.c_cc[VTIME] = 0;
+    tcsetattr(STDIN_FILENO, TCSADRAIN, &mode);
+}
+
 static char *
 read_edited(SundogLineEditor *editor)
 {
-    struct termios usual;
-    if (tcgetattr(STDIN_FILENO, &usual) != 0)
+    if (!remember_usual())
         return NULL;
-    struct termios raw = usual;
-    raw.c_iflag &= ~(tcflag_t)(ICRNL | IXON);
-    raw.c_lflag &= ~(tcflag_t)(ECHO | ICANON | ISIG | IEXTEN);
-    raw.c_cc[VMIN] = 1;
-    raw.c_cc[VTIME] = 0;
     g_string_truncate(editor->line, 0);
     editor->cursor = 0;
     editor->pasting = false;
     editor->at = sundog_line_history_get_n_lines(editor->history);
-    tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+    set_mode(false);
     fputs("\033[?2004h", stdout); /* pasted text comes between marks */
     bool sent = edit_line(editor);
     editor->cursor = editor->line->len;
     draw(editor);
     fputs("\033[?2004l\n", stdout);
     fflush(stdout);
-    tcsetattr(STDIN_FILENO, TCSADRAIN, &usual);
+    set_mode(true);
     return sent ? g_strdup(editor->line->str) : NULL;
 }
 

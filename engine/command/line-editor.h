@@ -2,7 +2,9 @@
 
 /*
  * Reads lines that a person types, with editing and a history; where standard input is no terminal,
- * plain lines. Main thread; the terminal is in its usual mode except while a line is being read.
+ * plain lines. From the first line until free, keys typed between two lines are not shown; the next line
+ * begins with them, except that Ctrl+C then is a signal, which drops them. Free gives the terminal its
+ * usual mode back, and so does a signal that ends the process (interrupt.h). Main thread; one at a time.
  */
 
 #include <gio/gio.h>

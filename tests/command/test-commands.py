@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import termios
 import time
 import unittest
 import urllib.request
@@ -315,6 +316,32 @@ class ChatOnATerminal(unittest.TestCase):
         self.assertIn(b'(stopped)', chat.output)
         chat.send(b'\x03')
         self.assertEqual(chat.end(), 0)
+
+    def test_keys_typed_ahead(self):
+        chat = Terminal('chat', NAME, '-t', '0', '-n', '60')
+        chat.wait_for(PROMPT)
+        chat.send(b'Tell me a story.\r')
+        chat.wait_for(b'\x1b[?2004l')
+        chat.send(b'typed ahead')
+        chat.wait_for(b'typed ahead')
+        self.assertLess(chat.output.index(PROMPT), chat.output.index(b'typed ahead'))
+        chat.send(b'\x15\x04')
+        self.assertEqual(chat.end(), 0)
+
+    def test_the_terminal_is_given_back(self):
+        def echoes():
+            return bool(termios.tcgetattr(chat.fd)[3] & termios.ECHO)
+        for times in (1, 2):  # the second signal ends it at once
+            chat = Terminal('chat', NAME, '-t', '0')
+            chat.wait_for(PROMPT)
+            self.assertFalse(echoes())
+            for _ in range(times):
+                os.kill(chat.pid, signal.SIGTERM)
+            end = time.monotonic() + 30
+            while not echoes() and time.monotonic() < end:
+                time.sleep(0.01)
+            self.assertTrue(echoes())
+            self.assertIn(chat.end(), (0, -signal.SIGTERM))
 
     def test_termination_leaves_nothing(self):
         chat = Terminal('chat', NAME, '-t', '0')
