@@ -167,6 +167,7 @@ static void
 on_headers(SoupServerMessage *message, void *data)
 {
     SoupMessageHeaders *headers = soup_server_message_get_request_headers(message);
+    sundog_listener_touch(message);
     if (soup_message_headers_get_encoding(headers) != SOUP_ENCODING_CONTENT_LENGTH)
         return;
     goffset length = soup_message_headers_get_content_length(headers);
@@ -179,6 +180,7 @@ static void
 on_chunk(SoupServerMessage *message, GBytes *chunk, void *data)
 {
     size_t *n_bytes = data;
+    sundog_listener_touch(message);
     *n_bytes += g_bytes_get_size(chunk);
     if (*n_bytes > SUNDOG_MAX_BODY_BYTES)
         refuse_body(message);

@@ -89,6 +89,7 @@ static void
 on_finished(SoupServerMessage *message, void *data)
 {
     SundogExchange *exchange = data;
+    sundog_listener_set_answering(message, false);
     lose(exchange, true);
     g_signal_handlers_disconnect_by_data(message, exchange);
     sundog_exchange_unref(exchange);
@@ -120,6 +121,7 @@ sundog_exchange_new(SundogServer *server, SoupServerMessage *message)
     exchange->message = g_object_ref(message);
     exchange->dialect = sundog_dialect_of(message);
     exchange->pending = g_string_new(NULL);
+    sundog_listener_set_answering(message, true);
     g_signal_connect(message, "finished", G_CALLBACK(on_finished), exchange);
     g_signal_connect(message, "wrote-body-data", G_CALLBACK(on_written), exchange);
     return exchange;

@@ -12,6 +12,14 @@
 #define PAUSE_MS 50
 #define CONNECTION_KEY "sundog-connection"
 
+/* Kept with the remote address, which libsoup hands on with every message of the connection. */
+typedef struct {
+    SundogListener *listener; /* NULL once that is gone */
+    GWeakRef reference;       /* GSocketConnection */
+    int64_t active_at;
+    bool is_answering;
+} Connection;
+
 struct SundogListener {
     SoupServer *soup;
     GSocket *socket;
@@ -20,15 +28,64 @@ struct SundogListener {
     guint pause_timer;
     unsigned port;
     unsigned *n_connections; /* outlives the listener, with the last connection */
+    unsigned idle_seconds;
+    GHashTable *connections; /* Connection, borrowed */
+    guint sweep_timer;       /* while there are connections */
 };
 
 static void watch(SundogListener *listener);
 
 static void
-reference_free(void *data)
+connection_free(void *data)
 {
-    g_weak_ref_clear(data);
-    g_free(data);
+    Connection *connection = data;
+    if (connection->listener)
+        g_hash_table_remove(connection->listener->connections, connection);
+    g_weak_ref_clear(&connection->reference);
+    g_free(connection);
+}
+
+static void
+close_connection(Connection *connection)
+{
+    g_autoptr(GSocketConnection) stream = g_weak_ref_get(&connection->reference);
+    if (stream && !g_io_stream_is_closed(G_IO_STREAM(stream)))
+        g_socket_shutdown(g_socket_connection_get_socket(stream), true, true, NULL);
+}
+
+static gboolean
+on_sweep_due(void *data)
+{
+    SundogListener *listener = data;
+    int64_t oldest = g_get_monotonic_time() - listener->idle_seconds * G_USEC_PER_SEC;
+    GHashTableIter iter;
+    void *key;
+    g_hash_table_iter_init(&iter, listener->connections);
+    while (g_hash_table_iter_next(&iter, &key, NULL)) {
+        Connection *connection = key;
+        if (!connection->is_answering && connection->active_at < oldest)
+            close_connection(connection);
+    }
+    if (g_hash_table_size(listener->connections) > 0)
+        return G_SOURCE_CONTINUE;
+    listener->sweep_timer = 0;
+    return G_SOURCE_REMOVE;
+}
+
+static Connection *
+connection_new(SundogListener *listener, GSocketConnection *stream)
+{
+    Connection *connection = g_new0(Connection, 1);
+    connection->listener = listener;
+    connection->active_at = g_get_monotonic_time();
+    g_weak_ref_init(&connection->reference, stream);
+    g_hash_table_add(listener->connections, connection);
+    if (!listener->sweep_timer) {
+        g_autoptr(GSource) timer = g_timeout_source_new_seconds(MAX(listener->idle_seconds / 5, 1));
+        g_source_set_callback(timer, on_sweep_due, listener, NULL);
+        listener->sweep_timer = g_source_attach(timer, g_main_context_get_thread_default());
+    }
+    return connection;
 }
 
 static void
@@ -63,14 +120,14 @@ static void
 take_connection(SundogListener *listener, GSocket *socket)
 {
     g_socket_set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1, NULL);
+    g_socket_set_keepalive(socket, true);
     g_autoptr(GSocketConnection) connection = g_socket_connection_factory_create_connection(socket);
     g_autoptr(GSocketAddress) local = g_socket_get_local_address(socket, NULL);
     g_autoptr(GSocketAddress) remote = g_socket_get_remote_address(socket, NULL);
     if (!local || !remote)
         return;
-    GWeakRef *reference = g_new0(GWeakRef, 1);
-    g_weak_ref_init(reference, connection);
-    g_object_set_data_full(G_OBJECT(remote), CONNECTION_KEY, reference, reference_free);
+    g_object_set_data_full(G_OBJECT(remote), CONNECTION_KEY, connection_new(listener, connection),
+                           connection_free);
     (*listener->n_connections)++;
     g_object_weak_ref(G_OBJECT(connection), on_connection_gone,
                       g_rc_box_acquire(listener->n_connections));
@@ -175,7 +232,8 @@ explain(const char *address, unsigned port, GError **error)
 }
 
 SundogListener *
-sundog_listener_new(SoupServer *soup, const char *address, unsigned port, GError **error)
+sundog_listener_new(SoupServer *soup, const char *address, unsigned port, unsigned idle_seconds,
+                    GError **error)
 {
     g_autoptr(GError) reason = NULL;
     GSocket *socket = bind_socket(address, port, &reason);
@@ -190,12 +248,23 @@ sundog_listener_new(SoupServer *soup, const char *address, unsigned port, GError
     listener->socket = socket;
     listener->port = get_socket_port(socket);
     listener->n_connections = g_rc_box_new0(unsigned);
+    listener->idle_seconds = idle_seconds;
+    listener->connections = g_hash_table_new(NULL, NULL);
     if (!keep_connections(listener, error)) {
         sundog_listener_free(listener);
         return NULL;
     }
     watch(listener);
     return listener;
+}
+
+static void
+stop_timer(guint *id)
+{
+    if (*id)
+        g_source_destroy(
+            g_main_context_find_source_by_id(g_main_context_get_thread_default(), *id));
+    *id = 0;
 }
 
 void
@@ -207,9 +276,14 @@ sundog_listener_free(SundogListener *listener)
         g_source_destroy(listener->source);
         g_source_unref(listener->source);
     }
-    if (listener->pause_timer)
-        g_source_destroy(g_main_context_find_source_by_id(g_main_context_get_thread_default(),
-                                                          listener->pause_timer));
+    stop_timer(&listener->pause_timer);
+    stop_timer(&listener->sweep_timer);
+    GHashTableIter iter;
+    void *key;
+    g_hash_table_iter_init(&iter, listener->connections);
+    while (g_hash_table_iter_next(&iter, &key, NULL))
+        ((Connection *)key)->listener = NULL;
+    g_hash_table_unref(listener->connections);
     g_socket_close(listener->socket, NULL);
     g_object_unref(listener->socket);
     g_rc_box_release(listener->n_connections);
@@ -223,14 +297,39 @@ sundog_listener_get_port(const SundogListener *listener)
     return listener->port;
 }
 
+static Connection *
+find_connection(SoupServerMessage *message)
+{
+    GSocketAddress *remote = soup_server_message_get_remote_address(message);
+    return remote ? g_object_get_data(G_OBJECT(remote), CONNECTION_KEY) : NULL;
+}
+
 GSocket *
 sundog_listener_get_socket(SoupServerMessage *message)
 {
-    GSocketAddress *remote = soup_server_message_get_remote_address(message);
-    GWeakRef *reference = remote ? g_object_get_data(G_OBJECT(remote), CONNECTION_KEY) : NULL;
-    g_autoptr(GSocketConnection) connection = reference ? g_weak_ref_get(reference) : NULL;
-    if (!connection || g_io_stream_is_closed(G_IO_STREAM(connection)))
+    Connection *connection = find_connection(message);
+    g_autoptr(GSocketConnection) stream =
+        connection ? g_weak_ref_get(&connection->reference) : NULL;
+    if (!stream || g_io_stream_is_closed(G_IO_STREAM(stream)))
         return NULL;
     /* The message's connection outlives the message. */
-    return g_socket_connection_get_socket(connection);
+    return g_socket_connection_get_socket(stream);
+}
+
+void
+sundog_listener_touch(SoupServerMessage *message)
+{
+    Connection *connection = find_connection(message);
+    if (connection)
+        connection->active_at = g_get_monotonic_time();
+}
+
+void
+sundog_listener_set_answering(SoupServerMessage *message, bool is_answering)
+{
+    Connection *connection = find_connection(message);
+    if (!connection)
+        return;
+    connection->is_answering = is_answering;
+    connection->active_at = g_get_monotonic_time();
 }

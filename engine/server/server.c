@@ -14,6 +14,7 @@
 
 #define STOP_STEP_MS 20
 #define DEFAULT_PING_SECONDS 10
+#define DEFAULT_IDLE_SECONDS 120
 /* For the last answers to leave, before connections are closed. */
 #define FAREWELL_US (300 * G_TIME_SPAN_MILLISECOND)
 
@@ -188,7 +189,8 @@ listen_on(SundogServer *server, int port, GError **error)
     server->soup = soup_server_new("server-header", "sundog/" SUNDOG_VERSION, NULL);
     g_signal_connect(server->soup, "request-started", G_CALLBACK(on_request_started), server);
     soup_server_add_handler(server->soup, NULL, on_request, server, NULL);
-    server->listener = sundog_listener_new(server->soup, server->address, (unsigned)port, error);
+    server->listener = sundog_listener_new(server->soup, server->address, (unsigned)port,
+                                           server->options.idle_seconds, error);
     return server->listener != NULL;
 }
 
@@ -339,6 +341,8 @@ sundog_server_start(const SundogServerOptions *options, GError **error)
     server->options = *options;
     if (!server->options.ping_seconds)
         server->options.ping_seconds = DEFAULT_PING_SECONDS;
+    if (!server->options.idle_seconds)
+        server->options.idle_seconds = DEFAULT_IDLE_SECONDS;
     server->parent_fd = -1;
     server->started = g_date_time_format_iso8601(now);
     server->log = sundog_log_new();

@@ -21,6 +21,7 @@ typedef struct {
     const char *engine;    /* program of the engine; NULL: beside the running program */
     const char *sundog;    /* program that carries out jobs; NULL: beside the running program */
     unsigned ping_seconds; /* of silence after which a stream gets a comment; 0: 10 */
+    unsigned idle_seconds; /* after which a connection without a request is closed; 0: 120 */
     pid_t parent;          /* 0, or the process whose end ends this server within two seconds */
     /* Called once when the server has stopped, whoever asked; the user then frees it. May be NULL. */
     void (*stopped)(void *data);

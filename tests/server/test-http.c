@@ -283,6 +283,39 @@ test_kept_connection(Fixture *fixture, gconstpointer data)
         g_assert_true(g_str_has_prefix(parts[i + 1], i % 3 == 0 ? "200" : "400"));
 }
 
+/* Connections on which nothing goes on are closed; an answer that takes its time is none of these. */
+static void
+test_idle_connections(void)
+{
+    harness_make_core("tiny", "{\"requests\":[{\"tokens\":[72],\"gate_at\":0}]}");
+    g_autoptr(Harness) harness = harness_start_with(
+        &(SundogServerOptions){.core = "tiny", .port = 0, .key = "", .idle_seconds = 1});
+    g_assert_no_error(harness->error);
+    harness_wait_ready(harness);
+    g_autofree char *body = harness_dup_chat("Hi", "\"stream\":true");
+    g_autoptr(Stream) stream = stream_open(harness->port, "/v1/chat/completions", body);
+    const char *const beginnings[] = {
+        "", "GET /health HT", "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "POST /tokenize HTTP/1.1\r\nHost: localhost\r\n"
+        "Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{"};
+    g_autoptr(GSocketClient) client = g_socket_client_new();
+    GSocketConnection *connections[G_N_ELEMENTS(beginnings)];
+    for (size_t i = 0; i < G_N_ELEMENTS(beginnings); i++) {
+        connections[i] =
+            g_socket_client_connect_to_host(client, "127.0.0.1", harness->port, NULL, NULL);
+        g_output_stream_write_all(g_io_stream_get_output_stream(G_IO_STREAM(connections[i])),
+                                  beginnings[i], strlen(beginnings[i]), NULL, NULL, NULL);
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(beginnings); i++) {
+        g_autofree char *reply = read_to_end(connections[i]);
+        g_assert_cmpint(g_str_has_prefix(reply, "HTTP/1.1 200"), ==, i == 2);
+        g_object_unref(connections[i]);
+    }
+    harness_open_gate("tiny");
+    g_autoptr(Chat) answer = chat_read(stream);
+    g_assert_cmpstr(answer->text->str, ==, "H");
+}
+
 static void
 test_key(void)
 {
@@ -677,6 +710,7 @@ main(int argc, char **argv)
     ADD("own-api", test_own_api);
 #undef ADD
     g_test_add_func("/http/key", test_key);
+    g_test_add_func("/http/idle-connections", test_idle_connections);
     g_test_add_func("/http/other-models", test_other_models);
     return g_test_run();
 }
