@@ -2,60 +2,25 @@
 """The `openai` Python package against a running server with the starter model: what a real client does
 with plain answers, streams, errors and the raw endpoints, and what it must not see."""
 
+import http.client
 import json
-import os
-import socket
 import subprocess
-import sys
-import time
 import unittest
-import urllib.request
 
-BUILD = os.environ['SUNDOG_BUILD']
-MODEL = os.path.join(os.environ['SUNDOG_TEST_CACHE'], 'smollm2.gguf')
-SUNDOG = os.path.join(BUILD, 'sundog')
-SKIP = 77
+from running_server import RunningServer, need
 
-try:
-    import openai
-except ImportError:
-    print('skipped: the Python package openai is not installed')
-    sys.exit(SKIP)
-if not os.path.exists(MODEL):
-    print('skipped: the starter model is not in the cache')
-    sys.exit(SKIP)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(('127.0.0.1', 0))
-        return probe.getsockname()[1]
+openai = need('openai')
 
 
 class OpenAIClient(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.core = os.path.join(os.environ['HOME'], 'smollm2.core')
-        subprocess.run([SUNDOG, 'prepare', MODEL, '-o', cls.core], check=True, stdout=subprocess.DEVNULL)
-        cls.port = free_port()
-        cls.server = subprocess.Popen([SUNDOG, 'serve', '--core', cls.core, '--port', str(cls.port)],
-                                      stdout=subprocess.DEVNULL)
-        cls.url = f'http://127.0.0.1:{cls.port}'
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                urllib.request.urlopen(cls.url + '/health', timeout=1)
-                break
-            except OSError:
-                if time.monotonic() > deadline or cls.server.poll() is not None:
-                    raise
-                time.sleep(0.05)
-        cls.client = openai.OpenAI(base_url=cls.url + '/v1', api_key='any', max_retries=0)
+        cls.server = RunningServer()
+        cls.client = openai.OpenAI(base_url=cls.server.url + '/v1', api_key='any', max_retries=0)
 
     @classmethod
     def tearDownClass(cls):
-        cls.server.terminate()
-        assert cls.server.wait(15) == 0, 'the server ends cleanly when asked'
+        cls.server.stop()
 
     def ask(self, text, **options):
         options = {'model': 'smollm2', 'temperature': 0, 'max_completion_tokens': 24, **options}
@@ -110,6 +75,25 @@ class OpenAIClient(unittest.TestCase):
         self.assertGreaterEqual(second.usage.prompt_tokens_details.cached_tokens,
                                 first.usage.prompt_tokens - 8)
 
+    def test_leaving_in_prefill_leaves_no_trace(self):
+        """H6: what was read before the client left is right for the next, and what was not is not believed."""
+        def ask(text, **options):
+            return self.ask(text, max_completion_tokens=32, **options).choices[0].message.content
+        text = ' '.join(f'Station {i} lies {i * 37 % 101} miles from the sea.' for i in range(110)) + ' How far?'
+        body = {'model': 'smollm2', 'messages': [{'role': 'user', 'content': text}], 'stream': True,
+                'temperature': 0, 'sundog': {'progress': True}}
+        connection = http.client.HTTPConnection('127.0.0.1', self.server.port)
+        connection.request('POST', '/v1/chat/completions', json.dumps(body), {'Content-Type': 'application/json'})
+        answer = connection.getresponse()
+        for line in answer:
+            if b'"prefill"' in line:
+                break
+        self.assertNotIn(b'choices', line)
+        answer.close()
+        connection.close()
+        after = ask(text)
+        self.assertEqual(after, ask(text, extra_body={'cache_prompt': False}))
+
     def test_completions(self):
         answer = self.client.completions.create(model='smollm2', prompt='One, two, three,', max_tokens=8,
                                                 temperature=0)
@@ -141,20 +125,16 @@ class OpenAIClient(unittest.TestCase):
         for chunk in self.ask('Tell me about the sea.', max_completion_tokens=200, stream=True):
             text += chunk.choices[0].delta.content or ''
             if not killed and len(text) > 80:
-                subprocess.run(['pkill', '-9', '-P', str(self.server.pid), 'sundog-engine'], check=True)
+                subprocess.run(['pkill', '-9', '-P', str(self.server.process.pid), 'sundog-engine'], check=True)
                 killed = True
         self.assertTrue(killed)
         self.assertEqual(text, undisturbed)
 
     def test_tokenize_round_trip(self):
-        def post(path, body):
-            request = urllib.request.Request(self.url + path, json.dumps(body).encode(),
-                                             {'Content-Type': 'application/json'})
-            return json.load(urllib.request.urlopen(request))
         text = 'Grüße aus 北京 <|im_end|>'
-        tokens = post('/tokenize', {'content': text})['tokens']
-        self.assertEqual(post('/detokenize', {'tokens': tokens})['content'], text)
-        prompt = post('/apply-template', {'messages': [{'role': 'user', 'content': 'Hi'}]})['prompt']
+        tokens = self.server.call('/tokenize', {'content': text})['tokens']
+        self.assertEqual(self.server.call('/detokenize', {'tokens': tokens})['content'], text)
+        prompt = self.server.call('/apply-template', {'messages': [{'role': 'user', 'content': 'Hi'}]})['prompt']
         self.assertIn('<|im_start|>user\nHi<|im_end|>', prompt)
 
 

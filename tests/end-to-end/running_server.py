@@ -1,0 +1,77 @@
+"""A server on a free port with the starter model's core, for tests of real clients."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+BUILD = os.environ['SUNDOG_BUILD']
+MODEL = os.path.join(os.environ['SUNDOG_TEST_CACHE'], 'smollm2.gguf')
+SUNDOG = os.path.join(BUILD, 'sundog')
+SKIP = 77
+NAME = 'smollm2'
+
+
+def skip(reason):
+    print(f'skipped: {reason}')
+    sys.exit(SKIP)
+
+
+def need(package):
+    """The client's package, or a skip; and the starter model, without which there is nothing to ask."""
+    if not os.path.exists(MODEL):
+        skip('the starter model is not in the cache')
+    try:
+        return __import__(package)
+    except ImportError:
+        skip(f'the Python package {package} is not installed')
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        return probe.getsockname()[1]
+
+
+class RunningServer:
+    """fixed: the one core answers whatever model is asked for; else it lies in the library as NAME."""
+
+    def __init__(self, fixed=True):
+        folder = os.environ['XDG_DATA_HOME'] + '/sundog/cores'
+        os.makedirs(folder, exist_ok=True)
+        self.core = os.path.join(folder, NAME)
+        if not os.path.exists(self.core):
+            subprocess.run([SUNDOG, 'prepare', MODEL, '-o', self.core], check=True, stdout=subprocess.DEVNULL)
+        self.port = free_port()
+        self.url = f'http://127.0.0.1:{self.port}'
+        words = ['--core', self.core] if fixed else []
+        self.process = subprocess.Popen([SUNDOG, 'serve', '--port', str(self.port), *words],
+                                        stdout=subprocess.DEVNULL)
+        self.wait(lambda: urllib.request.urlopen(self.url + ('/health' if fixed else '/v1/models'), timeout=10))
+
+    def wait(self, action, seconds=120):
+        """Until the action raises no OSError."""
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                return action()
+            except OSError:
+                if time.monotonic() > end or self.process.poll() is not None:
+                    raise
+                time.sleep(0.05)
+
+    def request(self, path, body=None, method=None, headers={}):
+        data = None if body is None else json.dumps(body).encode()
+        return urllib.request.urlopen(urllib.request.Request(
+            self.url + path, data, {'Content-Type': 'application/json', **headers}, method=method), timeout=120)
+
+    def call(self, path, body=None, method=None):
+        with self.request(path, body, method) as answer:
+            return json.loads(answer.read() or b'null')
+
+    def stop(self):
+        self.process.terminate()
+        assert self.process.wait(30) == 0, 'the server ends cleanly when asked'
