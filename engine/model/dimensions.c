@@ -18,6 +18,7 @@
 #define MAX_CONTEXT (1u << 27)
 #define MAX_SCALE 1e6
 #define WINDOW_PATTERN "attention.sliding_window_pattern"
+#define ROPE_PATTERN "attention.rope_pattern"
 
 static const SundogFamily *
 find_family(SundogKeys *keys)
@@ -74,22 +75,43 @@ layer_has_window(const SundogKeys *keys, uint32_t layer, uint32_t period)
     return period == 0 || layer % period != period - 1;
 }
 
+/* Which layers rotate: a truth a layer, or a period after which one does not. */
+static bool
+layer_has_rope(const SundogKeys *keys, uint32_t layer, uint32_t period)
+{
+    double truth = 0;
+    if (sundog_source_get_array_number(keys->source, ROPE_PATTERN, layer, &truth))
+        return truth != 0;
+    return period == 0 || layer % period != period - 1;
+}
+
+/* A pattern tells of every layer, where it is there. */
+static void
+check_pattern(SundogKeys *keys, const char *name, uint32_t n_layers)
+{
+    uint64_t n = sundog_source_get_array_length(keys->source, name);
+    g_autofree char *key = sundog_keys_dup_name(keys, name);
+    if (n > 0 && n < n_layers)
+        sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_INVALID,
+                         "%s tells of %" G_GUINT64_FORMAT " layers, expected %u", key, n, n_layers);
+}
+
 static void
 read_layers(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *dimensions)
 {
-    uint64_t n = sundog_source_get_array_length(keys->source, WINDOW_PATTERN);
     uint32_t period = family->window_period;
-    if (n == 0)
+    check_pattern(keys, WINDOW_PATTERN, dimensions->n_layers);
+    check_pattern(keys, ROPE_PATTERN, dimensions->n_layers);
+    if (sundog_source_get_array_length(keys->source, WINDOW_PATTERN) == 0)
         period = sundog_keys_read_count_or(keys, WINDOW_PATTERN, MAX_LAYERS, period);
-    else if (n < dimensions->n_layers)
-        sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_INVALID,
-                         WINDOW_PATTERN " tells of %" G_GUINT64_FORMAT " layers, expected %u", n,
-                         dimensions->n_layers);
+    bool rotates = !family->finetuned_is_rope ||
+                   sundog_keys_read_bool_or(keys, "rope.scaling.finetuned", true);
     dimensions->layers = g_new0(SundogLayer, dimensions->n_layers);
     for (uint32_t i = 0; i < dimensions->n_layers; i++) {
         SundogLayer *layer = &dimensions->layers[i];
         layer->window = layer_has_window(keys, i, period) ? dimensions->window : 0;
-        layer->rope = layer->window != 0 ? &dimensions->window_rope : &dimensions->rope;
+        if (rotates && layer_has_rope(keys, i, family->rope_period))
+            layer->rope = layer->window != 0 ? &dimensions->window_rope : &dimensions->rope;
     }
 }
 
@@ -156,6 +178,8 @@ read_scales(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions 
         keys, "embedding_scale", MAX_SCALE, family->scales_embedding ? sqrt(hidden) : 1);
     dimensions->residual_scale = sundog_keys_read_positive_or(keys, "residual_scale", MAX_SCALE, 1);
     dimensions->logit_scale = sundog_keys_read_positive_or(keys, "logit_scale", MAX_SCALE, 1);
+    if (family->divides_logits)
+        dimensions->logit_scale = 1 / dimensions->logit_scale;
     dimensions->attention_softcap =
         sundog_keys_read_optional(keys, "attn_logit_softcapping", MAX_SCALE);
     dimensions->logit_softcap =

@@ -5,11 +5,14 @@
 #include <glib.h>
 
 static const SundogFamily families[] = {
+    {.name = "gemma", .scales_embedding = true},
+    {.name = "gemma2", .window_period = 2, .scales_embedding = true, .layers_of_wide_scale = 46},
     {.name = "gemma3",
      .window_period = 6,
      .window_rope_base = 10000,
      .scales_embedding = true,
      .layers_of_wide_scale = 62},
+    {.name = "glm4", .pairs = SUNDOG_PAIRS_NEIGHBOURS},
     {.name = "glm4moe", .has_experts = true, .experts_by_sigmoid = true},
     {.name = "gpt-oss",
      .window_period = 2,
@@ -17,6 +20,10 @@ static const SundogFamily families[] = {
      .yarn_is_exact = true,
      .has_experts = true,
      .renormalizes_experts = true},
+    {.name = "granite",
+     .pairs = SUNDOG_PAIRS_NEIGHBOURS_IN_GGUF,
+     .finetuned_is_rope = true,
+     .divides_logits = true},
     {.name = "llama",
      .pairs = SUNDOG_PAIRS_NEIGHBOURS_IN_GGUF,
      .has_experts = true,
@@ -26,11 +33,14 @@ static const SundogFamily families[] = {
      .has_experts = true,
      .experts_by_sigmoid = true,
      .renormalizes_experts = true},
+    {.name = "olmo2", .window_period = 4, .norms_whole_rows = true},
     {.name = "olmoe", .norms_whole_rows = true, .has_experts = true},
+    {.name = "phi3"},
     {.name = "qwen2"},
     {.name = "qwen2moe", .has_experts = true},
     {.name = "qwen3"},
     {.name = "qwen3moe", .has_experts = true, .renormalizes_experts = true},
+    {.name = "smollm3", .pairs = SUNDOG_PAIRS_NEIGHBOURS_IN_GGUF, .rope_period = 4},
 };
 
 const SundogFamily *

@@ -26,6 +26,8 @@ typedef enum {
     X(OUTPUT_NORM, "output_norm.weight")                        \
     X(OUTPUT, "output.weight")                                  \
     X(ROPE_FACTORS, "rope_freqs.weight")                        \
+    X(ROPE_LONG_FACTORS, "rope_factors_long.weight")            \
+    X(ROPE_SHORT_FACTORS, "rope_factors_short.weight")          \
     X(ATTENTION_NORM, "blk.%u.attn_norm.weight")                \
     X(ATTENTION_Q, "blk.%u.attn_q.weight")                      \
     X(ATTENTION_K, "blk.%u.attn_k.weight")                      \
@@ -120,8 +122,8 @@ typedef struct {
     double attention_softcap; /* of scores; 0 where there is none */
     double embedding_scale;
     double residual_scale; /* of what a layer's halves add */
-    double logit_scale;
-    double logit_softcap; /* 0 where there is none */
+    double logit_scale;    /* that logits are multiplied by */
+    double logit_softcap;  /* 0 where there is none */
     SundogExpertDimensions experts;
     uint32_t context_length; /* what it was trained for, in tokens */
     SundogRope rope;

@@ -3,6 +3,10 @@
 #include "engine/model/tensors.h"
 
 #include "engine/format/error.h"
+#include "engine/model/floats.h"
+#include "engine/model/fused-tensors.h"
+#include "engine/model/row-readers.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -37,6 +41,8 @@ static const Role roles[] = {
     [SUNDOG_TENSOR_OUTPUT_NORM]      = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_OUTPUT]           = {.rows = VOCABULARY, .columns = HIDDEN},
     [SUNDOG_TENSOR_ROPE_FACTORS]     = {.rows = ONE, .columns = HALF_ROPE},
+    [SUNDOG_TENSOR_ROPE_LONG_FACTORS]  = {.rows = ONE, .columns = HALF_ROPE},
+    [SUNDOG_TENSOR_ROPE_SHORT_FACTORS] = {.rows = ONE, .columns = HALF_ROPE},
     [SUNDOG_TENSOR_ATTENTION_NORM]   = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_ATTENTION_Q]      = {.rows = QUERY, .columns = HIDDEN},
     [SUNDOG_TENSOR_ATTENTION_K]      = {.rows = KEY, .columns = HIDDEN},
@@ -85,14 +91,20 @@ is_per_layer(SundogTensorRole role)
     return strstr(role_names[role], "%u") != NULL;
 }
 
-char *
-sundog_model_dup_tensor_name(SundogTensorRole role, uint32_t layer)
+/* A name with the layer's number in the place of %u. */
+static char *
+dup_name(const char *name, uint32_t layer)
 {
-    const char *name = role_names[role];
     const char *place = strstr(name, "%u");
     if (place == NULL)
         return g_strdup(name);
     return g_strdup_printf("%.*s%u%s", (int)(place - name), name, layer, place + strlen("%u"));
+}
+
+char *
+sundog_model_dup_tensor_name(SundogTensorRole role, uint32_t layer)
+{
+    return dup_name(role_names[role], layer);
 }
 
 static uint64_t
@@ -164,13 +176,70 @@ check_type(const SundogSourceTensor *found, bool is_vector, GError **error)
     return false;
 }
 
+/* How many rows of a fused tensor, or columns of a fused vector, are a role's. */
+static uint64_t
+count_fused(const SundogModelDimensions *dimensions, SundogTensorRole role)
+{
+    bool is_vector = roles[role].rows == ONE;
+    return get_extent(dimensions, is_vector ? roles[role].columns : roles[role].rows);
+}
+
+static void
+cut_part(SundogSource *source, const SundogModelDimensions *dimensions,
+         const SundogFusedTensor *fused, SundogTensorRole role, SundogSourceTensor *tensor)
+{
+    uint64_t first = 0;
+    SundogSourceTensor whole = *tensor;
+    for (uint32_t i = 0; fused->parts[i] != role; i++)
+        first += count_fused(dimensions, fused->parts[i]);
+    if (roles[role].rows != ONE) {
+        sundog_rows_slice(source, &whole, first, count_fused(dimensions, role), tensor);
+        return;
+    }
+    /* A vector is one row, of which rows of one value are cut. */
+    whole.shape[1] = whole.shape[0];
+    whole.shape[0] = 1;
+    sundog_rows_slice(source, &whole, first, count_fused(dimensions, role), tensor);
+    tensor->shape[0] = tensor->shape[1];
+    tensor->shape[1] = 1;
+}
+
+/* Where a file holds the role as a part of a larger tensor: the part, under the role's own name. */
 static bool
-read_role(SundogTensors *tensors, const SundogModelDimensions *dimensions,
-          const SundogSource *source, SundogTensorRole role, uint32_t layer, GError **error)
+find_part(SundogTensors *tensors, const SundogModelDimensions *dimensions, SundogSource *source,
+          SundogTensorRole role, uint32_t layer, SundogSourceTensor *part)
+{
+    const SundogFusedTensor *fused = sundog_fused_tensor_find(role);
+    uint64_t n_rows = 0;
+    if (fused == NULL)
+        return false;
+    g_autofree char *name = dup_name(fused->name, layer);
+    g_autofree char *first = sundog_model_dup_tensor_name(fused->parts[0], layer);
+    SundogSourceTensor own;
+    if (sundog_source_find_tensor(source, first, &own))
+        return false;
+    for (uint32_t i = 0; i < fused->n_parts; i++)
+        n_rows += count_fused(dimensions, fused->parts[i]);
+    bool is_vector = roles[role].rows == ONE;
+    if (!sundog_source_find_tensor(source, name, part) || part->n_bytes == 0 ||
+        part->shape[is_vector ? 0 : 1] != n_rows ||
+        (is_vector && sundog_float_bytes(part->type) == 0))
+        return false;
+    cut_part(source, dimensions, fused, role, part);
+    g_ptr_array_add(tensors->names, g_steal_pointer(&name));
+    g_ptr_array_add(tensors->names, sundog_model_dup_tensor_name(role, layer));
+    part->name = tensors->names->pdata[tensors->names->len - 1];
+    return true;
+}
+
+static bool
+read_role(SundogTensors *tensors, const SundogModelDimensions *dimensions, SundogSource *source,
+          SundogTensorRole role, uint32_t layer, GError **error)
 {
     g_autofree char *name = sundog_model_dup_tensor_name(role, layer);
     SundogSourceTensor found;
-    if (!sundog_source_find_tensor(source, name, &found))
+    if (!find_part(tensors, dimensions, source, role, layer, &found) &&
+        !sundog_source_find_tensor(source, name, &found))
         return true;
     uint64_t n_rows = get_extent(dimensions, roles[role].rows);
     uint64_t n_columns = get_extent(dimensions, roles[role].columns);
@@ -209,6 +278,8 @@ find_unclaimed(const SundogTensors *tensors, const SundogModelDimensions *dimens
         if (tensors->items[i].name != NULL)
             g_hash_table_add(claimed, (gpointer)tensors->items[i].name);
     }
+    for (guint i = 0; i < tensors->names->len; i++)
+        g_hash_table_add(claimed, tensors->names->pdata[i]);
     for (size_t i = 0; i < sundog_source_get_n_tensors(source); i++) {
         sundog_source_get_tensor(source, i, unclaimed);
         if (!g_hash_table_contains(claimed, unclaimed->name) &&
@@ -228,8 +299,8 @@ count_parameters(const SundogTensors *tensors)
 }
 
 static bool
-read_all(SundogTensors *tensors, const SundogModelDimensions *dimensions,
-         const SundogSource *source, GError **error)
+read_all(SundogTensors *tensors, const SundogModelDimensions *dimensions, SundogSource *source,
+         GError **error)
 {
     for (unsigned role = 0; role < SUNDOG_N_TENSOR_ROLES; role++) {
         uint32_t n_layers = is_per_layer(role) ? tensors->n_layers : 1;
@@ -259,11 +330,12 @@ set_group_best(const SundogTensors *tensors, SundogModelDimensions *dimensions)
 }
 
 bool
-sundog_tensors_read(SundogTensors *tensors, SundogModelDimensions *dimensions,
-                    const SundogSource *source, GError **error)
+sundog_tensors_read(SundogTensors *tensors, SundogModelDimensions *dimensions, SundogSource *source,
+                    GError **error)
 {
     tensors->n_layers = dimensions->n_layers;
     tensors->items = g_new0(SundogTensor, (size_t)SUNDOG_N_TENSOR_ROLES * tensors->n_layers);
+    tensors->names = g_ptr_array_new_with_free_func(g_free);
     if (!read_all(tensors, dimensions, source, error)) {
         sundog_tensors_clear(tensors);
         return false;
@@ -279,6 +351,7 @@ void
 sundog_tensors_clear(SundogTensors *tensors)
 {
     g_clear_pointer(&tensors->items, g_free);
+    g_clear_pointer(&tensors->names, g_ptr_array_unref);
     tensors->n_layers = 0;
 }
 

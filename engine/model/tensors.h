@@ -7,13 +7,14 @@
 
 typedef struct {
     SundogTensor *items; /* [SUNDOG_N_TENSOR_ROLES, n_layers]; name is NULL where there is none */
+    GPtrArray *names;    /* of parts of fused tensors, and of what they are parts of */
     uint32_t n_layers;
 } SundogTensors;
 
 /* Finds every tensor, checks shapes and types, and sets the dimensions' n_parameters and, where the
  * file has factors of frequencies, rope_scaling. A tensor that no role claims is an error. */
 bool sundog_tensors_read(SundogTensors *tensors, SundogModelDimensions *dimensions,
-                         const SundogSource *source, GError **error);
+                         SundogSource *source, GError **error);
 void sundog_tensors_clear(SundogTensors *tensors);
 const SundogTensor *sundog_tensors_get(const SundogTensors *tensors, SundogTensorRole role,
                                        uint32_t layer);

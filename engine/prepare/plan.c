@@ -106,7 +106,9 @@ static bool
 build_forward(const SundogPlan *plan, const SundogModel *model, GHashTable *tensors,
               SundogRecipeForward *forward, GError **error)
 {
-    const SundogRecipeOptions options = {.cache_dtype = plan->cache.dtype, .bounds = plan->bounds};
+    const SundogRecipeOptions options = {.cache_dtype = plan->cache.dtype,
+                                         .context_length = plan->context_length,
+                                         .bounds = plan->bounds};
     const SundogRecipe *recipe =
         sundog_recipe_find(sundog_model_get_dimensions(model)->architecture, error);
     return recipe != NULL && sundog_recipe_build_forward(recipe, model, &options, forward, error) &&

@@ -175,11 +175,30 @@ add_rope(SundogBuilder *builder, SundogBuilderRope *to, const SundogRope *rope, 
                               .magnitude = sundog_rope_get_magnitude(rope)};
 }
 
+/* Divisors of the frequencies, where the model has them. LongRoPE (Ding et al. 2024) has some for
+ * contexts that it was trained for at first and others for longer ones; which ones hold for a core is
+ * the same for all of its requests, since what is cached has been rotated by them. */
+static const SundogTensor *
+find_factors(SundogBuilder *builder)
+{
+    const SundogTensor *plain = find_tensor(builder, SUNDOG_TENSOR_ROPE_FACTORS);
+    const SundogTensor *of_long = find_tensor(builder, SUNDOG_TENSOR_ROPE_LONG_FACTORS);
+    const SundogTensor *of_short = find_tensor(builder, SUNDOG_TENSOR_ROPE_SHORT_FACTORS);
+    if (of_long == NULL && of_short == NULL)
+        return plain;
+    if (of_long == NULL || of_short == NULL)
+        g_set_error(&builder->error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+                    "the model has one of %s and %s, expected both", "rope_factors_long.weight",
+                    "rope_factors_short.weight");
+    return builder->options->context_length > builder->dimensions->rope.original_context ? of_long
+                                                                                         : of_short;
+}
+
 static void
 add_ropes(SundogBuilder *builder)
 {
     const SundogModelDimensions *dimensions = builder->dimensions;
-    const SundogTensor *factors = find_tensor(builder, SUNDOG_TENSOR_ROPE_FACTORS);
+    const SundogTensor *factors = find_factors(builder);
     add_rope(builder, &builder->ropes[0], &dimensions->rope, "rope.inverse_frequencies", factors);
     add_rope(builder, &builder->ropes[1], &dimensions->window_rope,
              "rope.window.inverse_frequencies", NULL);

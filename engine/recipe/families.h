@@ -5,16 +5,24 @@
 
 #include "engine/recipe/builder.h"
 
-/* Gemma 3: norms before and after each half, heads of queries and keys normed. */
+/* Gemma: Llama with another function in its MLP. */
+void sundog_gemma_emit(SundogBuilder *builder);
+/* Gemma 2: norms before and after each half. */
+void sundog_gemma2_emit(SundogBuilder *builder);
+/* Gemma 3: the same, with heads of queries and keys normed. */
 void sundog_gemma3_emit(SundogBuilder *builder);
+/* GLM-4: norms before and after each half, pairs of neighbours rotated in a part of each head. */
+void sundog_glm4_emit(SundogBuilder *builder);
 /* GLM-4 MoE: Qwen3's or Llama's attention over a part of each head, and experts. */
 void sundog_glm4_moe_emit(SundogBuilder *builder);
 /* gpt-oss: attention with sinks and a window in every second layer, experts with biases. */
 void sundog_gpt_oss_emit(SundogBuilder *builder);
 /* The Llama family: norm, grouped-query attention, norm, gated MLP, a residual around each. Also Qwen2,
  * which adds biases to the projections and pairs the halves of a head; and both with experts: Mixtral,
- * Qwen2 MoE. */
+ * Qwen2 MoE. Granite, Phi-3 and SmolLM3 differ in settings and files alone. */
 void sundog_llama_emit(SundogBuilder *builder);
+/* OLMo 2 and 3: norms after each half alone, queries and keys normed over all heads together. */
+void sundog_olmo2_emit(SundogBuilder *builder);
 /* OLMoE and MiniMax M2: queries and keys normed over all heads together, and experts. */
 void sundog_olmoe_emit(SundogBuilder *builder);
 /* Qwen3 and Qwen3 MoE: Llama with heads of queries and keys normed. */

@@ -50,6 +50,12 @@ sundog_olmoe_emit(SundogBuilder *builder)
 }
 
 void
+sundog_gemma_emit(SundogBuilder *builder)
+{
+    emit(builder, &(Style){.mlp_norm = SUNDOG_TENSOR_MLP_NORM, .gate = SUNDOG_GATE_GELU_TANH});
+}
+
+void
 sundog_glm4_moe_emit(SundogBuilder *builder)
 {
     Style style = {.mlp_norm = SUNDOG_TENSOR_ATTENTION_POST_NORM};

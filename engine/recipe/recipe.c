@@ -10,13 +10,27 @@
 
 #include <string.h>
 
+/* clang-format off */
 static const SundogRecipe recipes[] = {
-    {"gemma3", "Gemma 3", sundog_gemma3_emit},       {"llama", "Llama", sundog_llama_emit},
-    {"glm4moe", "GLM-4 MoE", sundog_glm4_moe_emit},  {"gpt-oss", "gpt-oss", sundog_gpt_oss_emit},
-    {"minimax-m2", "MiniMax M2", sundog_olmoe_emit}, {"olmoe", "OLMoE", sundog_olmoe_emit},
-    {"qwen2", "Qwen2", sundog_llama_emit},           {"qwen2moe", "Qwen2 MoE", sundog_llama_emit},
-    {"qwen3", "Qwen3", sundog_qwen3_emit},           {"qwen3moe", "Qwen3 MoE", sundog_qwen3_emit},
+    {"gemma", "Gemma", sundog_gemma_emit},
+    {"gemma2", "Gemma 2", sundog_gemma2_emit},
+    {"gemma3", "Gemma 3", sundog_gemma3_emit},
+    {"glm4", "GLM-4", sundog_glm4_emit},
+    {"glm4moe", "GLM-4 MoE", sundog_glm4_moe_emit},
+    {"gpt-oss", "gpt-oss", sundog_gpt_oss_emit},
+    {"granite", "Granite", sundog_llama_emit},
+    {"llama", "Llama", sundog_llama_emit},
+    {"minimax-m2", "MiniMax M2", sundog_olmoe_emit},
+    {"olmo2", "OLMo 2", sundog_olmo2_emit},
+    {"olmoe", "OLMoE", sundog_olmoe_emit},
+    {"phi3", "Phi-3", sundog_llama_emit},
+    {"qwen2", "Qwen2", sundog_llama_emit},
+    {"qwen2moe", "Qwen2 MoE", sundog_llama_emit},
+    {"qwen3", "Qwen3", sundog_qwen3_emit},
+    {"qwen3moe", "Qwen3 MoE", sundog_qwen3_emit},
+    {"smollm3", "SmolLM3", sundog_llama_emit},
 };
+/* clang-format on */
 
 const SundogRecipe *
 sundog_recipe_find(const char *architecture, GError **error)

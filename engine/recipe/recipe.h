@@ -11,6 +11,7 @@
 
 typedef struct {
     SundogDtype cache_dtype; /* F16 or F32 */
+    uint32_t context_length; /* the longest that a request may have, in tokens */
     SundogShape bounds;
 } SundogRecipeOptions;
 

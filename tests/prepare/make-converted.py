@@ -24,9 +24,9 @@ if len(sys.argv) > 1:  # the converter needs the gguf package that it comes with
     sys.path[1:1] = [sys.argv[1], os.path.join(sys.argv[1], 'gguf-py')]
 import gguf_models  # noqa: E402
 
-N_PROMPT = 150
+N_PROMPT = 100
 N_GREEDY = 8
-STRIDE = 15  # every so many positions of the prompt are kept, and the last
+STRIDE = 11  # every so many positions of the prompt are kept, and the last
 VOCABULARY = 59
 
 # What all configurations share; a family's own entries come on top.
@@ -37,6 +37,10 @@ SIZES = {'vocab_size': VOCABULARY, 'hidden_size': 32, 'intermediate_size': 48, '
 
 # name: transformers' classes begin with, their ending, configuration
 FAMILIES = {
+    'gemma': ('Gemma', 'GemmaForCausalLM', {'head_dim': 24, 'hidden_act': 'gelu_pytorch_tanh'}),
+    'gemma2': ('Gemma2', 'Gemma2ForCausalLM',
+               {'num_hidden_layers': 3, 'sliding_window': 20, 'query_pre_attn_scalar': 16,
+                'attn_logit_softcapping': 2.0, 'final_logit_softcapping': 3.0}),
     'gemma3': ('Gemma3Text', 'Gemma3ForCausalLM',
                {'num_hidden_layers': 7, 'hidden_size': 24, 'intermediate_size': 32, 'sliding_window': 20,
                 'query_pre_attn_scalar': 16, 'num_attention_heads': 2, 'num_key_value_heads': 1}),
@@ -45,19 +49,37 @@ FAMILIES = {
                  'num_experts_per_tok': 2, 'moe_intermediate_size': 16, 'first_k_dense_replace': 1,
                  'use_qk_norm': True, 'attention_bias': True, 'routed_scaling_factor': 1.5,
                  'num_nextn_predict_layers': 0}),
+    'glm4': ('Glm4', 'Glm4ForCausalLM', {'partial_rotary_factor': 0.5, 'attention_bias': True}),
     'gpt-oss': ('GptOss', 'GptOssForCausalLM',
                 {'intermediate_size': 32, 'num_local_experts': 4, 'num_experts_per_tok': 2,
                  'sliding_window': 20, 'tie_word_embeddings': False,
                  'rope_parameters': {
                      'rope_type': 'yarn', 'rope_theta': 150000.0, 'factor': 8.0, 'beta_fast': 32.0,
                      'beta_slow': 1.0, 'truncate': False, 'original_max_position_embeddings': 32}}),
+    'granite': ('Granite', 'GraniteForCausalLM',
+                {'head_dim': 8, 'attention_multiplier': 0.3, 'embedding_multiplier': 12.0,
+                 'residual_multiplier': 0.22, 'logits_scaling': 8.0}),
     'minimax-m2': ('MiniMaxM2', 'MiniMaxM2ForCausalLM',
                    {'intermediate_size': 16, 'num_local_experts': 6, 'num_experts_per_tok': 2,
                     'rotary_dim': 8, 'tie_word_embeddings': False}),
     'mixtral': ('Mixtral', 'MixtralForCausalLM',
                 {'intermediate_size': 16, 'num_local_experts': 4, 'num_experts_per_tok': 2}),
+    'olmo2': ('Olmo2', 'Olmo2ForCausalLM', {'head_dim': 8, 'tie_word_embeddings': False}),
+    'olmo3': ('Olmo3', 'Olmo3ForCausalLM',
+              {'head_dim': 8, 'num_hidden_layers': 4, 'sliding_window': 20, 'tie_word_embeddings': False}),
     'olmoe': ('Olmoe', 'OlmoeForCausalLM',
               {'head_dim': 8, 'intermediate_size': 16, 'num_experts': 5, 'num_experts_per_tok': 3}),
+    'phi3': ('Phi3', 'Phi3ForCausalLM',
+             {'head_dim': 8, 'sliding_window': 20, 'rope_parameters': {'rope_type': 'default', 'rope_theta': 10000.0}}),
+    'phi3-long': ('Phi3', 'Phi3ForCausalLM',
+                  {'hidden_size': 48, 'head_dim': 24, 'num_attention_heads': 2, 'num_key_value_heads': 1, 'sliding_window': None,
+                   'partial_rotary_factor': 0.75, 'original_max_position_embeddings': 32,
+                   'max_position_embeddings': 256,
+                   'rope_parameters': {
+                       'rope_type': 'longrope', 'rope_theta': 10000.0, 'partial_rotary_factor': 0.75,
+                       'original_max_position_embeddings': 32,
+                       'long_factor': [1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.5, 8.0],
+                       'short_factor': [1.0, 1.1, 1.1, 1.2, 1.2, 1.3, 1.3, 1.4, 1.5]}}),
     'qwen2moe': ('Qwen2Moe', 'Qwen2MoeForCausalLM',
                  {'num_experts': 5, 'num_experts_per_tok': 3, 'moe_intermediate_size': 32,
                   'shared_expert_intermediate_size': 64}),
@@ -65,6 +87,7 @@ FAMILIES = {
     'qwen3moe': ('Qwen3Moe', 'Qwen3MoeForCausalLM',
                  {'num_experts': 7, 'num_experts_per_tok': 3, 'moe_intermediate_size': 16, 'head_dim': 24,
                   'norm_topk_prob': True}),
+    'smollm3': ('SmolLM3', 'SmolLM3ForCausalLM', {'head_dim': 8, 'num_hidden_layers': 4}),
 }
 
 # Files in Q8_0; the others are in F16.
@@ -85,9 +108,8 @@ def randomize(model, quantized):
     """Norms that are all ones and biases that are all zero would hide a swapped weight. Values are
     rounded to what the file holds them in."""
     with torch.no_grad():
-        for name, parameter in [*model.named_parameters(), *model.named_buffers()]:
-            if name.startswith('model.rotary_emb'):
-                continue
+        biases = [(n, b) for n, b in model.named_buffers() if 'bias' in n]
+        for name, parameter in [*model.named_parameters(), *biases]:
             if 'norm' in name:
                 parameter.uniform_(-0.5, 0.5)
                 if not model.config.model_type.startswith('gemma'):
