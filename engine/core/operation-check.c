@@ -280,6 +280,51 @@ check_attention(Check *check)
               head_dim);
 }
 
+/* Heads share out the rows of the weight, in whole panels, and the columns of a. */
+static void
+check_linear_heads(Check *check)
+{
+    int64_t n_heads = sundog_contract_get_parameter(&check->contract, "n_heads");
+    int64_t offset = sundog_contract_get_parameter(&check->contract, "offset");
+    int64_t n_rows = sundog_contract_get_letter(&check->contract, 'N');
+    int64_t n_columns = sundog_contract_get_letter(&check->contract, 'K');
+    int64_t width = sundog_contract_get_letter(&check->contract, 'A');
+    if (check->operation->kind != SUNDOG_OP_LINEAR_HEADS)
+        return;
+    if (n_rows % (n_heads * SUNDOG_PANEL_ROWS) != 0)
+        fault(check, "w",
+              "has %" G_GINT64_FORMAT " rows, not whole panels for %" G_GINT64_FORMAT " heads",
+              n_rows, n_heads);
+    if (width % n_heads != 0 || offset + n_columns > width / n_heads)
+        fault(check, "a",
+              "has %" G_GINT64_FORMAT " columns for %" G_GINT64_FORMAT " heads of %" G_GINT64_FORMAT
+              " from %" G_GINT64_FORMAT " on",
+              width, n_heads, n_columns, offset);
+}
+
+static void
+check_latent(Check *check)
+{
+    int64_t n_heads = sundog_contract_get_parameter(&check->contract, "n_heads");
+    int64_t n_kv_heads = sundog_contract_get_parameter(&check->contract, "n_kv_heads");
+    int64_t head_dim = sundog_contract_get_parameter(&check->contract, "head_dim");
+    int64_t rope_dims = sundog_contract_get_parameter(&check->contract, "rope_dims");
+    int64_t n_latent = sundog_contract_get_letter(&check->contract, 'R');
+    int64_t width = sundog_contract_get_letter(&check->contract, 'A');
+    if (check->operation->kind != SUNDOG_OP_LATENT_QKV)
+        return;
+    if (n_kv_heads != 1 || n_latent + rope_dims != head_dim)
+        fault(check, "head_dim",
+              "is %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " groups, not %" G_GINT64_FORMAT
+              " of 1",
+              head_dim, n_kv_heads, n_latent + rope_dims);
+    if (width % n_heads != 0 || width / n_heads < rope_dims)
+        fault(check, "q",
+              "has %" G_GINT64_FORMAT " columns, not %" G_GINT64_FORMAT
+              " heads of at least %" G_GINT64_FORMAT,
+              width, n_heads, rope_dims);
+}
+
 /* A gate an element, or one a row. */
 static void
 check_sigmoid(Check *check)
@@ -297,7 +342,9 @@ static void
 check_heads(Check *check)
 {
     int64_t n_heads = sundog_contract_get_parameter(&check->contract, "n_heads");
-    int64_t n_kv_heads = sundog_contract_get_parameter(&check->contract, "n_kv_heads");
+    int64_t n_kv_heads = 1;
+    if (check->operation->kind != SUNDOG_OP_LINEAR_HEADS)
+        n_kv_heads = sundog_contract_get_parameter(&check->contract, "n_kv_heads");
     if (n_heads < 1 || n_kv_heads < 1 || n_heads > MAX_SIZE || n_heads % n_kv_heads != 0)
         fault(check, "n_heads", "is %" G_GINT64_FORMAT ", not a multiple of %" G_GINT64_FORMAT,
               n_heads, n_kv_heads);
@@ -370,5 +417,7 @@ sundog_operation_check(const SundogProgram *program, uint32_t index, SundogExpre
     check_gather(&check);
     check_route(&check);
     check_sigmoid(&check);
+    check_linear_heads(&check);
+    check_latent(&check);
     check_attention(&check);
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 /*
- * Products with a weight matrix: linear, linear_qkv and linear_gated.
+ * Products with a weight matrix: linear, linear_qkv, linear_gated and linear_heads.
  *
  * Numeric class "sequential blocks": for each output element one float32 accumulator, blocks of k in
  * rising order. With a8 activations and a quantized weight, for each block of columns that share a
@@ -19,6 +19,9 @@
  * f as gate.h has it, rounded once. Its y may be f32 [T, N] or, where N is a multiple of 32, a8
  * [ceil_div(T, 6), N]: equal to linear_gated, then quantize. Where both its a and its y are a8, T comes
  * from the number of tokens that a's last tile names.
+ *
+ * linear_heads: rows [h N, (h + 1) N) of w, N a multiple of 16, are head h's and meet its part of a
+ * token, columns h S + offset to h S + offset + K of a [T, H S]: y[t][h N + n] is a linear's. a is f32.
  *
  * On CUDA, and for its programs on the host, a and the y of linear_gated may be bf16 [T, K]: float32
  * rounded once. Weights in tiles go with bf16 alone. Numeric class "tensor cores": products of bf16

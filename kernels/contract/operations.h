@@ -70,6 +70,10 @@ typedef struct {
      * call; function is a SundogGate */  \
     X(LINEAR_GATED, "linear_gated", 2,                                                                      \
       A(a, READ) A(gate, READ) A(up, READ) A(y, WRITE) A(workspace, WORKSPACE), I(function))                \
+    /* linear.h: a product a head, each with its own rows of w [H N, K] and columns of a [T, H S]; y      \
+     * [T, H N] f32; workspace as linear's */ \
+    X(LINEAR_HEADS, "linear_heads", 1, A(a, READ) A(w, READ) A(y, WRITE) A(workspace, WORKSPACE),           \
+      I(n_heads) I(offset))                                                                                 \
     /* y = f(gate) * up: all [T, N] f32; function is a SundogGate */                                        \
     X(GATE, "gate", 1, A(gate, READ) A(up, READ) A(y, WRITE), I(function))                                  \
     /* y = x * factor, y = limit * tanh(x / limit): [T, N] f32 */                                           \
@@ -101,6 +105,11 @@ typedef struct {
       A(qkv, READ) A(positions, READ) A(page_table, READ) A(tiles, READ) A(k_pages, READ)                   \
           A(v_pages, READ) A(o, WRITE) A(workspace, WORKSPACE) A(sinks, OPTIONAL_READ),                     \
       I(n_heads) I(n_kv_heads) I(head_dim) F(scale) I(window) F(softcap))                                   \
+    /* latent.h: queries, keys and values of attention over latents, as qkv [T, (H + 2) C] of one group:  \
+     * q [T, H S], absorbed [T, H (C - rope_dims)], latent [T, C], weight [1, C - rope_dims] */ \
+    X(LATENT_QKV, "latent_qkv", 1,                                                                          \
+      A(q, READ) A(absorbed, READ) A(latent, READ) A(weight, READ) A(qkv, WRITE),                           \
+      I(n_heads) I(n_kv_heads) I(head_dim) I(rope_dims) F(epsilon))                                         \
     /* experts.h, with X experts, U a token, A = T U choices, W entries of the work list: logits [T, X],  \
      * bias [1, X], choices [T, U] i32, weights [T, U] */ \
     X(ROUTE, "route", 1,                                                                                    \

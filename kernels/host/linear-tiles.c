@@ -49,6 +49,7 @@ typedef struct {
     int64_t function;    /* of linear_gated, a SundogGate */
     const int32_t *work; /* of linear_experts: the entries that name the rows of y; else NULL */
     int64_t n_columns;
+    int64_t stride; /* from token to token, where a is floats */
     int64_t n_tokens;
     SundogTileLayout tile; /* of a, where it is a8 */
     SundogTileLayout out;  /* of y, where it is a8 */
@@ -80,7 +81,8 @@ job_from_call(const SundogCall *call, const SundogArgument *a, const SundogArgum
               const SundogArgument *workspace)
 {
     int64_t k = a->shape[1];
-    Job job = {.a = a, .y = y, .n_columns = k, .n_tokens = sundog_linear_n_tokens(a, y)};
+    Job job = {
+        .a = a, .y = y, .n_columns = k, .stride = k, .n_tokens = sundog_linear_n_tokens(a, y)};
     size_t n_bytes = sundog_linear_workspace_bytes(k);
     uint8_t *own = (uint8_t *)workspace->data + call->thread * n_bytes;
     if (a->dtype == SUNDOG_DTYPE_A8)
@@ -223,8 +225,8 @@ multiply_unpacked(const Job *job, const Part *part, int64_t tile_index, Products
             SundogTile tile = find_tile(job, tile_index);
             SUNDOG_KERNEL(tile_product)(&weight, &tile, (int)here, products[i]);
         } else {
-            const Floats a = {.x = (const float *)job->a->data + first * job->n_columns,
-                              .stride = job->n_columns,
+            const Floats a = {.x = (const float *)job->a->data + first * job->stride,
+                              .stride = job->stride,
                               .n_columns = job->n_columns};
             multiply_float_tile(weight.values, &a, here, products[i]);
         }
@@ -244,7 +246,7 @@ multiply_columns(const Job *job, const Part *part, int64_t unit, Products produc
         for (int64_t k = 0; k < job->n_columns; k += COLUMNS_AT_ONCE) {
             SundogRange columns = {k, sundog_min(k + COLUMNS_AT_ONCE, job->n_columns)};
             const Floats a = {.x = (const float *)job->a->data + k,
-                              .stride = job->n_columns,
+                              .stride = job->stride,
                               .n_columns = columns.end - k,
                               .goes_on = k > 0};
             for (int half = 0; half < 2; half++)
@@ -490,4 +492,43 @@ SUNDOG_KERNEL(multiply_expert)(const SundogCall *call, const SundogExpertProduct
             unpack_unit(&job, job.parts, unit);
         run_piece(&job, job.parts, unit, (SundogRange){piece - first, end - first}, direct);
     }
+}
+
+/* One unit of one head's rows: a product of its own, over its part of every token. */
+static void
+multiply_head(const SundogCall *call, int64_t head, int64_t unit)
+{
+    const SundogArgument *a = call->arguments, *y = &a[2];
+    int64_t n_heads = call->parameters[0].i, n_rows = a[1].shape[0] / n_heads;
+    SundogArgument part = a[0], weight = a[1];
+    part.data = (float *)a[0].data + head * (a[0].shape[1] / n_heads) + call->parameters[1].i;
+    part.shape[1] = weight.shape[1];
+    weight.shape[0] = n_rows;
+    weight.data =
+        (uint8_t *)weight.data +
+        (size_t)(head * n_rows / ROWS) * sundog_layout_panel_bytes(weight.layout, weight.shape[1]);
+    Job job = job_from_call(call, &part, y, &a[3]);
+    job.stride = a[0].shape[1];
+    add_part(&job, &weight, NULL, NULL);
+    job.parts[0].column = head * n_rows;
+    SundogRange tiles = {0, sundog_ceil_div(job.n_tokens, TOKENS)};
+    bool direct = is_direct(&job, tiles.end);
+    if (!direct)
+        unpack_unit(&job, job.parts, unit);
+    run_piece(&job, job.parts, unit, tiles, direct);
+}
+
+void
+SUNDOG_KERNEL(LINEAR_HEADS)(const SundogCall *call)
+{
+    const SundogArgument *a = call->arguments;
+    if (is_for_cuda(a, &a[1], &a[2])) {
+        sundog_host_plain_LINEAR_HEADS(call);
+        return;
+    }
+    int64_t n_heads = call->parameters[0].i;
+    int64_t n_units = sundog_ceil_div(a[1].shape[0] / n_heads, UNIT);
+    SundogRange pieces = sundog_split(call, n_heads * n_units);
+    for (int64_t piece = pieces.begin; piece < pieces.end; piece++)
+        multiply_head(call, piece / n_units, piece % n_units);
 }

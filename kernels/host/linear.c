@@ -24,6 +24,7 @@ typedef struct {
 typedef struct {
     const SundogArgument *a;
     int64_t n_columns;
+    int64_t stride; /* from token to token, where a is floats */
     SundogTileLayout tile;
     Row row;
 } Linear;
@@ -32,7 +33,7 @@ static Linear
 linear_from_call(const SundogCall *call, const SundogArgument *a, const SundogArgument *workspace)
 {
     int64_t k = a->shape[1];
-    Linear linear = {.a = a, .n_columns = k};
+    Linear linear = {.a = a, .n_columns = k, .stride = k};
     if (a->dtype == SUNDOG_DTYPE_A8)
         linear.tile = sundog_tile_layout(k);
     uint8_t *own =
@@ -115,12 +116,12 @@ product(const Linear *linear, int64_t token)
         return product_a8(linear, token);
     float acc = 0;
     if (linear->a->dtype == SUNDOG_DTYPE_BF16) {
-        const uint16_t *half = (const uint16_t *)linear->a->data + token * linear->n_columns;
+        const uint16_t *half = (const uint16_t *)linear->a->data + token * linear->stride;
         for (int64_t k = 0; k < linear->n_columns; k++)
             acc = fmaf(linear->row.values[k], sundog_bf16_to_f32(half[k]), acc);
         return acc;
     }
-    const float *x = (const float *)linear->a->data + token * linear->n_columns;
+    const float *x = (const float *)linear->a->data + token * linear->stride;
     for (int64_t k = 0; k < linear->n_columns; k++)
         acc = fmaf(linear->row.values[k], x[k], acc);
     return acc;
@@ -289,4 +290,23 @@ SUNDOG_KERNEL(multiply_expert)(const SundogCall *call, const SundogExpertProduct
             multiply_gated(product, &linear, piece / n_tiles, piece % n_tiles);
         else
             multiply_choices(product, &linear, piece / n_tiles, piece % n_tiles);
+}
+
+void
+SUNDOG_KERNEL(LINEAR_HEADS)(const SundogCall *call)
+{
+    const SundogArgument *a = call->arguments, *w = &a[1], *y = &a[2];
+    int64_t n_heads = call->parameters[0].i, n_rows = w->shape[0] / n_heads;
+    SundogRange range = sundog_split(call, w->shape[0]);
+    SundogArgument part = a[0];
+    part.shape[1] = w->shape[1];
+    for (int64_t n = range.begin; n < range.end; n++) {
+        part.data =
+            (float *)a[0].data + n / n_rows * (a[0].shape[1] / n_heads) + call->parameters[1].i;
+        Linear linear = linear_from_call(call, &part, &a[3]);
+        linear.stride = a[0].shape[1];
+        take_row(&linear, w, n);
+        for (int64_t t = 0; t < y->shape[0]; t++)
+            ((float *)y->data)[t * y->shape[1] + n] = product(&linear, t);
+    }
 }
