@@ -40,6 +40,17 @@ take_cancel(Loop *loop, GVariant *payload)
     sundog_scheduler_cancel(loop->scheduler, id);
 }
 
+static bool
+take_vocabulary(Loop *loop, GVariant *payload, GError **error)
+{
+    SundogWireVocabulary vocabulary;
+    if (!sundog_wire_vocabulary_unpack(payload, &vocabulary, error)) {
+        return false;
+    }
+    sundog_scheduler_set_vocabulary(loop->scheduler, &vocabulary);
+    return true;
+}
+
 static void
 send_statistics(Loop *loop)
 {
@@ -61,6 +72,8 @@ take_item(Loop *loop, const SundogInboxItem *item, GError **error)
     case SUNDOG_MESSAGE_STATISTICS_ASKED:
         send_statistics(loop);
         return true;
+    case SUNDOG_MESSAGE_VOCABULARY:
+        return take_vocabulary(loop, item->payload, error);
     case SUNDOG_MESSAGE_SHUTDOWN:
         loop->draining = true;
         return true;

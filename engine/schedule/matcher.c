@@ -360,6 +360,20 @@ sundog_match_get_mask(SundogMatch *match)
     return frontier->mask;
 }
 
+size_t
+sundog_match_get_n_words(const SundogMatch *match)
+{
+    return match->matcher->n_words;
+}
+
+bool
+sundog_match_is_complete(const SundogMatch *match)
+{
+    const SundogFrontier *frontier =
+        sundog_frontiers_get(match->matcher->frontiers, match->frontier);
+    return frontier->accepting && frontier->n_places == 0;
+}
+
 bool
 sundog_match_may_end(const SundogMatch *match)
 {

@@ -36,8 +36,11 @@ bool sundog_match_advance(SundogMatch *match, const uint32_t *tokens, uint32_t n
 /* A bit a token, SUNDOG_MASK_WORDS(n_tokens) words, borrowed until the next call on the matcher; the
  * tokens that end an answer are not in it. NULL where the automaton is too ambiguous to be followed. */
 const uint64_t *sundog_match_get_mask(SundogMatch *match);
-/* Whether the answer may end here. */
+/* Words of 64 bits in a mask. */
+size_t sundog_match_get_n_words(const SundogMatch *match);
+/* Whether the answer may end here, and whether it must. */
 bool sundog_match_may_end(const SundogMatch *match);
+bool sundog_match_is_complete(const SundogMatch *match);
 
 #define SUNDOG_MASK_WORDS(n_tokens) (((size_t)(n_tokens) + 63) / 64)
 

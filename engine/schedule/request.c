@@ -35,6 +35,12 @@ sundog_request_new(const SundogSubmit *submit, uint32_t n_limit, uint32_t sequen
     request->ends = g_memdup2(submit->ends, submit->n_ends * sizeof *request->ends);
     request->n_ends = submit->n_ends;
     request->sampling = get_sampling(submit);
+    request->n_biases = submit->n_biases;
+    request->biases = g_new(SundogBias, submit->n_biases);
+    for (uint32_t i = 0; i < submit->n_biases; i++) {
+        request->biases[i] =
+            (SundogBias){(int32_t)submit->biases[i].token, (float)submit->biases[i].amount};
+    }
     request->penalty_window = submit->penalty_window;
     request->penalizes = submit->repetition_penalty != 1 || submit->presence_penalty != 0 ||
                          submit->frequency_penalty != 0;
@@ -52,6 +58,8 @@ sundog_request_free(SundogRequest *request)
     if (request) {
         g_free(request->tokens);
         g_free(request->ends);
+        g_free(request->biases);
+        sundog_match_clear(&request->match);
         g_free(request->state.pages);
         sundog_draft_clear(&request->draft);
         g_free(request);

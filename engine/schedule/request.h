@@ -7,6 +7,7 @@
 
 #include "engine/cache/cache.h"
 #include "engine/schedule/draft.h"
+#include "engine/schedule/matcher.h"
 #include "engine/wire/messages.h"
 #include "kernels/contract/sample.h"
 
@@ -24,6 +25,10 @@ typedef struct {
     uint32_t *ends;   /* [n_ends] */
     uint32_t n_ends;
     SundogSampling sampling; /* without position and n_history */
+    SundogBias *biases;      /* [n_biases] */
+    uint32_t n_biases;
+    SundogMatch match; /* of its constraint; without a matcher where it has none */
+    bool is_stuck;     /* no token is allowed, or the constraint cannot be followed */
     uint32_t penalty_window;
     bool penalizes;
     bool keeps; /* takes part in reuse */

@@ -1,6 +1,7 @@
 /* The token engine: who runs in a step, and what comes of it. */
 
 #include "engine/schedule/scheduler.h"
+#include "engine/schedule/constraints.h"
 #include "engine/schedule/outbox.h"
 #include "engine/schedule/step-batch.h"
 #include "engine/schedule/step-budget.h"
@@ -14,6 +15,7 @@ struct SundogScheduler {
     SundogOutbox *outbox;
     SundogCache *cache;
     SundogStepBatch *batch;
+    SundogConstraints *constraints;
     SundogStepBudget budget;
     GHashTable *requests;    /* id -> SundogRequest, owned: all that are queued or run */
     GQueue waiting;          /* of SundogRequest, in order of arrival */
@@ -223,7 +225,7 @@ draft_tokens(SundogScheduler *scheduler, SundogRequest *request, uint32_t n_deco
         return 0;
     }
     sundog_draft_write(&request->draft, request->tokens, request->n_tokens, n_drafts);
-    return n_drafts;
+    return sundog_constraints_count_allowed(request, n_drafts);
 }
 
 /* Returns how many drafts there are. */
@@ -262,13 +264,17 @@ pack_prefill(SundogScheduler *scheduler)
     return scheduler->batch->size.n_tokens - n_before;
 }
 
+/* Masks are made while a device computes the logits that they are for. */
 static bool
 run_programs(SundogScheduler *scheduler, GError **error)
 {
     const SundogStepRunner *runner = scheduler->runner;
-    const SundogStepSize *size = &scheduler->batch->size;
-    return runner->forward(runner->data, size, error) &&
-           (size->n_logit_rows == 0 || runner->sample(runner->data, size, error));
+    SundogStepSize *size = &scheduler->batch->size;
+    if (!runner->forward(runner->data, size, error)) {
+        return false;
+    }
+    sundog_constraints_fill(scheduler->batch->requests, size, runner);
+    return size->n_logit_rows == 0 || runner->sample(runner->data, size, error);
 }
 
 /* The step has not run: the state it was to write is lost, and with it its requests. */
@@ -326,7 +332,7 @@ judge_drafts(SundogScheduler *scheduler, SundogRequest *request)
 }
 
 /* What a request's rows of the step say: more to come, or one of the ends. */
-typedef enum { ROW_GOES_ON, ROW_STOPS, ROW_IS_FULL, ROW_IS_NOT_FINITE } RowEnd;
+typedef enum { ROW_GOES_ON, ROW_STOPS, ROW_IS_FULL, ROW_IS_STUCK, ROW_IS_NOT_FINITE } RowEnd;
 
 static RowEnd
 take_token(SundogScheduler *scheduler, SundogRequest *request, int32_t token)
@@ -338,6 +344,9 @@ take_token(SundogScheduler *scheduler, SundogRequest *request, int32_t token)
         return ROW_STOPS;
     }
     append_token(scheduler, request, (uint32_t)token);
+    if (sundog_constraints_is_complete(request)) {
+        return ROW_STOPS;
+    }
     return request->n_tokens == request->n_limit ? ROW_IS_FULL : ROW_GOES_ON;
 }
 
@@ -348,6 +357,9 @@ take_tokens(SundogScheduler *scheduler, SundogRequest *request)
     RowEnd end = ROW_GOES_ON;
     if (request->logit_row == UINT32_MAX) {
         return end;
+    }
+    if (request->is_stuck) {
+        return ROW_IS_STUCK;
     }
     for (uint32_t i = 0; i <= request->n_drafts && end == ROW_GOES_ON; i++) {
         end = take_token(scheduler, request, scheduler->runner->token[request->logit_row + i]);
@@ -367,6 +379,12 @@ end_row(SundogScheduler *scheduler, SundogRequest *request, RowEnd end)
         break;
     case ROW_IS_FULL:
         send_finish(scheduler, request, SUNDOG_FINISH_LENGTH);
+        end_request(scheduler, request, SUNDOG_CLOSE_KEEP);
+        break;
+    case ROW_IS_STUCK:
+        sundog_outbox_fault(scheduler->outbox, request->id, SUNDOG_FAULT_BAD_REQUEST,
+                            "the constraint leaves no token of this vocabulary, or is too "
+                            "ambiguous to be followed: make it simpler");
         end_request(scheduler, request, SUNDOG_CLOSE_KEEP);
         break;
     case ROW_IS_NOT_FINITE:
@@ -430,6 +448,7 @@ sundog_scheduler_new(const SundogSchedulerOptions *options, const SundogStepRunn
                                                .recorder = options->recorder,
                                                .data = runner->data});
     scheduler->batch = sundog_step_batch_new(runner);
+    scheduler->constraints = sundog_constraints_new();
     sundog_step_budget_init(&scheduler->budget, runner->max.n_tokens, scheduler->options.gap_us);
     scheduler->requests = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL,
                                                 (GDestroyNotify)sundog_request_free);
@@ -452,6 +471,7 @@ sundog_scheduler_free(SundogScheduler *scheduler)
         g_free(scheduler->running);
         sundog_outbox_free(scheduler->outbox);
         sundog_step_batch_free(scheduler->batch);
+        sundog_constraints_free(scheduler->constraints);
         sundog_cache_free(scheduler->cache);
         g_free(scheduler);
     }
@@ -488,6 +508,10 @@ find_fault(const SundogScheduler *scheduler, const SundogSubmit *submit, SundogF
         return g_strdup_printf("%u end tokens where at most %d are allowed", submit->n_ends,
                                SUNDOG_REQUEST_MAX_ENDS);
     }
+    if (submit->n_biases > scheduler->runner->max.bias / SUNDOG_BIAS_WORDS) {
+        return g_strdup_printf("%u biases where at most %u are allowed", submit->n_biases,
+                               scheduler->runner->max.bias / SUNDOG_BIAS_WORDS);
+    }
     if (g_hash_table_size(scheduler->requests) >= scheduler->options.max_queued) {
         *code = SUNDOG_FAULT_INTERNAL;
         return g_strdup_printf("%u requests wait already", scheduler->options.max_queued);
@@ -499,6 +523,35 @@ find_fault(const SundogScheduler *scheduler, const SundogSubmit *submit, SundogF
                                submit->n_prompt, scheduler->context_length);
     }
     return NULL;
+}
+
+void
+sundog_scheduler_set_vocabulary(SundogScheduler *scheduler, const SundogWireVocabulary *vocabulary)
+{
+    sundog_constraints_set_vocabulary(scheduler->constraints, vocabulary);
+}
+
+/* Gives the request its matcher. False where it has ended by that. */
+static bool
+constrain(SundogScheduler *scheduler, SundogRequest *request, const SundogSubmit *submit)
+{
+    if (submit->n_automaton == 0) {
+        return true;
+    }
+    g_autoptr(GError) error = NULL;
+    g_autoptr(SundogMatcher) matcher = sundog_constraints_dup_matcher(
+        scheduler->constraints, submit->automaton, submit->n_automaton, &error);
+    if (!matcher) {
+        sundog_outbox_fault(scheduler->outbox, request->id, SUNDOG_FAULT_BAD_REQUEST,
+                            error->message);
+        return false;
+    }
+    sundog_match_init(&request->match, matcher);
+    if (sundog_constraints_is_complete(request)) { /* resubmitted when it was whole already */
+        send_finish(scheduler, request, SUNDOG_FINISH_STOP);
+        return false;
+    }
+    return true;
 }
 
 void
@@ -531,6 +584,10 @@ sundog_scheduler_submit(SundogScheduler *scheduler, const SundogSubmit *submit, 
         sundog_request_new(submit, (uint32_t)n_limit, scheduler->runner->max.sequence_pages);
     request->arrival = scheduler->n_arrived++;
     request->arrived_us = arrived_us;
+    if (!constrain(scheduler, request, submit)) {
+        sundog_request_free(request);
+        return;
+    }
     g_hash_table_insert(scheduler->requests, &request->id, request);
     g_queue_push_tail(&scheduler->waiting, request);
 }

@@ -46,6 +46,10 @@ void sundog_scheduler_free(SundogScheduler *scheduler);
 /* The longest a sequence may be in fact, prompt and answer. */
 uint32_t sundog_scheduler_get_context_length(const SundogScheduler *scheduler);
 
+/* What constraints know of tokens; before the first request that has one. */
+void sundog_scheduler_set_vocabulary(SundogScheduler *scheduler,
+                                     const SundogWireVocabulary *vocabulary);
+
 /* Queues a request that arrived at a time of the clock. One that cannot be answered gets
  * its FAULT at once; an id that is in use is ignored, since the request it names must go on. */
 void sundog_scheduler_submit(SundogScheduler *scheduler, const SundogSubmit *submit,

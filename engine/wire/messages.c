@@ -103,16 +103,41 @@ borrow_tokens(GVariant *payload, gsize index, uint32_t *n_tokens)
     return tokens;
 }
 
+static GVariant *
+pack_biases(const SundogTokenBias *biases, uint32_t n_biases)
+{
+    GVariantBuilder builder;
+    g_variant_builder_init(&builder, G_VARIANT_TYPE("a(ud)"));
+    for (uint32_t i = 0; i < n_biases; i++) {
+        g_variant_builder_add(&builder, "(ud)", biases[i].token, biases[i].amount);
+    }
+    return g_variant_builder_end(&builder);
+}
+
+/* A structure of fixed size lies in a payload as C would have it. */
+static const SundogTokenBias *
+borrow_biases(GVariant *payload, gsize index, uint32_t *n_biases)
+{
+    G_STATIC_ASSERT(sizeof(SundogTokenBias) == 16);
+    g_autoptr(GVariant) child = g_variant_get_child_value(payload, index);
+    gsize n = 0;
+    const SundogTokenBias *biases = g_variant_get_fixed_array(child, &n, sizeof *biases);
+    *n_biases = (uint32_t)n;
+    return biases;
+}
+
 GVariant *
 sundog_submit_pack(const SundogSubmit *submit)
 {
-    return g_variant_new("(t@au@auu@au(dddddduitu))", submit->id,
+    return g_variant_new("(t@au@auu@au(dddddduitu)@au@a(ud))", submit->id,
                          pack_tokens(submit->prompt, submit->n_prompt),
                          pack_tokens(submit->produced, submit->n_produced), submit->max_tokens,
                          pack_tokens(submit->ends, submit->n_ends), submit->temperature,
                          submit->top_p, submit->min_p, submit->repetition_penalty,
                          submit->presence_penalty, submit->frequency_penalty,
-                         submit->penalty_window, submit->top_k, submit->seed, submit->flags);
+                         submit->penalty_window, submit->top_k, submit->seed, submit->flags,
+                         pack_tokens(submit->automaton, submit->n_automaton),
+                         pack_biases(submit->biases, submit->n_biases));
 }
 
 /* NaN fails every one of these. */
@@ -160,6 +185,12 @@ check_submit(const SundogSubmit *submit, GError **error)
         return refuse(error, "max_tokens is %u where more than the %u produced is expected",
                       submit->max_tokens, submit->n_produced);
     }
+    for (uint32_t i = 0; i < submit->n_biases; i++) {
+        double amount = submit->biases[i].amount;
+        if (!(amount <= MAX_PENALTY && (amount >= -MAX_PENALTY || isinf(amount)))) {
+            return refuse(error, "the bias of token %u is %g", submit->biases[i].token, amount);
+        }
+    }
     if (submit->flags & ~(uint32_t)SUNDOG_SUBMIT_ALL_FLAGS) {
         return refuse(error, "flags are 0x%x where at most 0x%x are known", submit->flags,
                       (unsigned)SUNDOG_SUBMIT_ALL_FLAGS);
@@ -174,15 +205,53 @@ sundog_submit_unpack(GVariant *payload, SundogSubmit *submit, GError **error)
     if (!check_type(payload, SUNDOG_MESSAGE_SUBMIT, error)) {
         return false;
     }
-    g_variant_get(payload, "(t@au@auu@au(dddddduitu))", &submit->id, NULL, NULL,
+    g_variant_get(payload, "(t@au@auu@au(dddddduitu)@au@a(ud))", &submit->id, NULL, NULL,
                   &submit->max_tokens, NULL, &submit->temperature, &submit->top_p, &submit->min_p,
                   &submit->repetition_penalty, &submit->presence_penalty,
                   &submit->frequency_penalty, &submit->penalty_window, &submit->top_k,
-                  &submit->seed, &submit->flags);
+                  &submit->seed, &submit->flags, NULL, NULL);
     submit->prompt = borrow_tokens(payload, 1, &submit->n_prompt);
     submit->produced = borrow_tokens(payload, 2, &submit->n_produced);
     submit->ends = borrow_tokens(payload, 4, &submit->n_ends);
+    submit->automaton = borrow_tokens(payload, 6, &submit->n_automaton);
+    submit->biases = borrow_biases(payload, 7, &submit->n_biases);
     return check_submit(submit, error);
+}
+
+/* VOCABULARY */
+
+GVariant *
+sundog_wire_vocabulary_pack(const SundogWireVocabulary *vocabulary)
+{
+    return g_variant_new(
+        "(@au@ay)", pack_tokens(vocabulary->ends, vocabulary->n_tokens),
+        g_variant_new_fixed_array(G_VARIANT_TYPE_BYTE, vocabulary->bytes, vocabulary->n_bytes, 1));
+}
+
+bool
+sundog_wire_vocabulary_unpack(GVariant *payload, SundogWireVocabulary *vocabulary, GError **error)
+{
+    *vocabulary = (SundogWireVocabulary){0};
+    if (!check_type(payload, SUNDOG_MESSAGE_VOCABULARY, error)) {
+        return false;
+    }
+    g_autoptr(GVariant) bytes = g_variant_get_child_value(payload, 1);
+    gsize n_bytes = 0;
+    vocabulary->ends = borrow_tokens(payload, 0, &vocabulary->n_tokens);
+    vocabulary->bytes = g_variant_get_fixed_array(bytes, &n_bytes, 1);
+    vocabulary->n_bytes = n_bytes;
+    uint32_t last = 0;
+    if (vocabulary->n_tokens == 0) {
+        return refuse(error, "a vocabulary without tokens");
+    }
+    for (uint32_t i = 0; i < vocabulary->n_tokens; i++) {
+        if (vocabulary->ends[i] < last || vocabulary->ends[i] > n_bytes) {
+            return refuse(error, "a vocabulary whose token %u ends at byte %u of %zu", i,
+                          vocabulary->ends[i], n_bytes);
+        }
+        last = vocabulary->ends[i];
+    }
+    return true;
 }
 
 /* READY: name, kind and letter of its GVariant. None of them may be 0. */

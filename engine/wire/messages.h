@@ -1,11 +1,11 @@
 #pragma once
 
 /*
- * The messages of wire version 1 and the C structs they become. One list gives number, direction and
+ * The messages of wire version 2 and the C structs they become. One list gives number, direction and
  * payload type; the pack and unpack functions are beside it in messages.c.
  *
  * Life of an engine: it writes HELLO, PROGRESS while loading, then READY, or FAULT with id 0 and ends.
- * After READY: SUBMIT and CANCEL at any time. For each request the engine writes ADMITTED when it
+ * After READY: SUBMIT and CANCEL at any time, VOCABULARY once before the first SUBMIT with an automaton. For each request the engine writes ADMITTED when it
  * first packs it into a step, PREFILL after each finished chunk, TOKENS after each step, and exactly
  * one FINISH or FAULT. STATISTICS come when asked for, and when nothing is left to do. After CANCEL
  * the FINISH comes within one step, with reason "cancelled"; an id not known is ignored. SHUTDOWN, or
@@ -16,14 +16,15 @@
 
 #include "engine/wire/frame.h"
 
-#define SUNDOG_WIRE_VERSION 1
+#define SUNDOG_WIRE_VERSION 2
 
 #define SUNDOG_MESSAGES(X)                                                                       \
     /* server to engine */                                                                       \
-    X(SUBMIT, 1, "(tauauuau(dddddduitu))") /* see SundogSubmit */                                \
-    X(CANCEL, 2, "(t)")                    /* request id */                                      \
+    X(SUBMIT, 1, "(tauauuau(dddddduitu)aua(ud))") /* see SundogSubmit */                         \
+    X(CANCEL, 2, "(t)")                           /* request id */                               \
     X(STATISTICS_ASKED, 3, "()")                                                                 \
     X(SHUTDOWN, 4, "()")                                                                         \
+    X(VOCABULARY, 5, "(auay)") /* see SundogWireVocabulary */                                    \
     /* engine to server */                                                                       \
     X(HELLO, 16, "(uss)")    /* wire version, engine version, core name */                       \
     X(PROGRESS, 17, "(sd)")  /* phase: "verify", "weights", "warm"; fraction 0 to 1 */           \
@@ -74,6 +75,21 @@ typedef enum {
     SUNDOG_SUBMIT_ALL_FLAGS = 3,
 } SundogSubmitFlags;
 
+/* Added to a token's logit. */
+typedef struct {
+    uint32_t token;
+    double amount; /* minus infinity: never this token */
+} SundogTokenBias;
+
+/* What masks know of tokens: their bytes, one token's behind the other's. A control token's are its
+ * spelling behind SUNDOG_AUTOMATON_CONTROL_BYTE; those that are never answered have none. */
+typedef struct {
+    const uint32_t *ends; /* [n_tokens] where each token's bytes end */
+    uint32_t n_tokens;
+    const uint8_t *bytes; /* [n_bytes] */
+    size_t n_bytes;
+} SundogWireVocabulary;
+
 typedef struct {
     uint64_t id;            /* not 0; chosen by the server, never reused within one engine */
     const uint32_t *prompt; /* [n_prompt] at least one token */
@@ -93,7 +109,11 @@ typedef struct {
         penalty_window; /* last tokens of prompt and answer that penalties look at; 0: the answer alone */
     int32_t top_k;
     uint64_t seed;
-    uint32_t flags; /* of SundogSubmitFlags */
+    uint32_t flags;            /* of SundogSubmitFlags */
+    const uint32_t *automaton; /* [n_automaton] as automaton.h writes it; none: anything */
+    uint32_t n_automaton;
+    const SundogTokenBias *biases; /* [n_biases] */
+    uint32_t n_biases;
 } SundogSubmit;
 
 typedef struct {
@@ -154,6 +174,9 @@ typedef struct {
  * submit->id is still set, so that the engine can answer with a FAULT of that request. */
 GVariant *sundog_submit_pack(const SundogSubmit *submit);
 bool sundog_submit_unpack(GVariant *payload, SundogSubmit *submit, GError **error);
+GVariant *sundog_wire_vocabulary_pack(const SundogWireVocabulary *vocabulary);
+bool sundog_wire_vocabulary_unpack(GVariant *payload, SundogWireVocabulary *vocabulary,
+                                   GError **error);
 GVariant *sundog_ready_pack(const SundogReady *ready);
 bool sundog_ready_unpack(GVariant *payload, SundogReady *ready, GError **error);
 GVariant *sundog_fault_pack(const SundogFault *fault);

@@ -3,6 +3,8 @@
 #include "tests/schedule/fake-model.h"
 #include <string.h>
 
+#define N_BIASES 4
+
 struct FakeSlot {
     uint64_t hash;
     int32_t token;
@@ -143,6 +145,18 @@ choose(uint64_t logits, const SundogSampling *sampling, const int32_t *history)
     return (uint32_t)(hash % FAKE_POISON);
 }
 
+/* The token, or the next that the mask allows; -1 where it allows none. */
+static int32_t
+next_allowed(const int32_t *mask, int32_t token)
+{
+    for (int i = 0; i < FAKE_VOCABULARY; i++, token = (token + 1) % FAKE_VOCABULARY) {
+        if ((uint32_t)mask[token / 32] >> token % 32 & 1) {
+            return token;
+        }
+    }
+    return -1;
+}
+
 static bool
 sample(void *data, const SundogStepSize *size, GError **error)
 {
@@ -157,6 +171,15 @@ sample(void *data, const SundogStepSize *size, GError **error)
         model->out[i] = model->logits[i] == UINT64_MAX
                             ? -1
                             : (int32_t)choose(model->logits[i], sampling, history);
+        if (model->out[i] >= 0 && sampling->masked) {
+            const int32_t *mask = model->runner.mask + (size_t)i * size->mask;
+            g_assert_cmpuint(size->mask, ==, SUNDOG_SAMPLE_MASK_WORDS(FAKE_VOCABULARY));
+            model->out[i] = next_allowed(mask, model->out[i]);
+        }
+        if (sampling->n_bias > 0) { /* the first one's token is what is answered */
+            g_assert_cmpuint(sampling->n_bias * SUNDOG_BIAS_WORDS, <=, size->bias);
+            model->out[i] = model->runner.bias[(size_t)i * size->bias];
+        }
     }
     return true;
 }
@@ -183,13 +206,14 @@ fake_model_new(const FakeModelOptions *options)
     FakeModel *model = g_new0(FakeModel, 1);
     size_t n_rows = options->max_tokens;
     size_t n_sequences = options->max_sequences;
+    uint32_t n_mask = SUNDOG_SAMPLE_MASK_WORDS(FAKE_VOCABULARY);
     model->checks = true;
     model->slots = g_new0(struct FakeSlot, (size_t)options->pool_pages * options->page_tokens);
     model->logits = g_new0(uint64_t, n_sequences);
     model->out = g_new0(int32_t, n_sequences);
     model->runner = (SundogStepRunner){
         .max = {options->max_tokens, options->max_sequences, options->max_sequences,
-                options->sequence_pages, options->history},
+                options->sequence_pages, options->history, n_mask, N_BIASES * SUNDOG_BIAS_WORDS},
         .n_vocabulary = FAKE_VOCABULARY,
         .page_tokens = options->page_tokens,
         .pool_pages = options->pool_pages,
@@ -203,6 +227,8 @@ fake_model_new(const FakeModelOptions *options)
         .logit_rows = g_new0(int32_t, n_sequences),
         .sampling = g_new0(SundogSampling, n_sequences),
         .history = g_new0(int32_t, n_sequences * options->history),
+        .mask = g_new0(int32_t, n_sequences * n_mask),
+        .bias = g_new0(int32_t, n_sequences * N_BIASES * SUNDOG_BIAS_WORDS),
         .token = model->out,
         .forward = forward,
         .sample = sample,
@@ -228,6 +254,8 @@ fake_model_free(FakeModel *model)
         g_free(model->runner.logit_rows);
         g_free(model->runner.sampling);
         g_free(model->runner.history);
+        g_free(model->runner.mask);
+        g_free(model->runner.bias);
         g_free(model);
     }
 }

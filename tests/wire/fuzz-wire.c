@@ -23,6 +23,8 @@ touch_tokens(const SundogSubmit *submit)
     last += submit->n_prompt ? submit->prompt[submit->n_prompt - 1] : 0;
     last += submit->n_produced ? submit->produced[submit->n_produced - 1] : 0;
     last += submit->n_ends ? submit->ends[submit->n_ends - 1] : 0;
+    last += submit->n_automaton ? submit->automaton[submit->n_automaton - 1] : 0;
+    last += submit->n_biases ? submit->biases[submit->n_biases - 1].token : 0;
 }
 
 static void
@@ -33,11 +35,17 @@ unpack(uint32_t type, GVariant *payload)
     SundogFault fault;
     SundogFinish finish;
     SundogStatistics statistics;
+    SundogWireVocabulary vocabulary;
     switch (type) {
     case SUNDOG_MESSAGE_SUBMIT:
         if (sundog_submit_unpack(payload, &submit, NULL)) {
             touch_tokens(&submit);
             check_same(payload, sundog_submit_pack(&submit));
+        }
+        break;
+    case SUNDOG_MESSAGE_VOCABULARY:
+        if (sundog_wire_vocabulary_unpack(payload, &vocabulary, NULL)) {
+            check_same(payload, sundog_wire_vocabulary_pack(&vocabulary));
         }
         break;
     case SUNDOG_MESSAGE_READY:
@@ -88,6 +96,7 @@ void
 fuzz_make_seeds(void (*add)(const void *data, size_t n_bytes))
 {
     static const uint32_t tokens[] = {5, 6, 7, 8, 9};
+    static const SundogTokenBias bias = {2, -1.5};
     const SundogSubmit submit = {.id = 3,
                                  .prompt = tokens,
                                  .n_prompt = 5,
@@ -97,7 +106,12 @@ fuzz_make_seeds(void (*add)(const void *data, size_t n_bytes))
                                  .ends = tokens,
                                  .n_ends = 1,
                                  .top_p = 1,
-                                 .repetition_penalty = 1};
+                                 .repetition_penalty = 1,
+                                 .automaton = tokens,
+                                 .n_automaton = 2,
+                                 .biases = &bias,
+                                 .n_biases = 1};
+    const SundogWireVocabulary vocabulary = {tokens, 4, (const uint8_t *)"abcdefgh", 8};
     const SundogReady ready = {1, 1, 1, 1, 1, 1, 1, 1, "host"};
     const SundogFault fault = {1, SUNDOG_FAULT_INTERNAL, "why"};
     const SundogFinish finish = {.id = 3, .reason = SUNDOG_FINISH_STOP, .n_prompt = 5};
@@ -107,6 +121,7 @@ fuzz_make_seeds(void (*add)(const void *data, size_t n_bytes))
         GVariant *payload;
     } frames[] = {
         {SUNDOG_MESSAGE_SUBMIT, sundog_submit_pack(&submit)},
+        {SUNDOG_MESSAGE_VOCABULARY, sundog_wire_vocabulary_pack(&vocabulary)},
         {SUNDOG_MESSAGE_READY, sundog_ready_pack(&ready)},
         {SUNDOG_MESSAGE_FAULT, sundog_fault_pack(&fault)},
         {SUNDOG_MESSAGE_FINISH, sundog_finish_pack(&finish)},

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 static const uint32_t tokens[] = {11, 12, 13, 14};
+static const SundogTokenBias biases[] = {{3, -INFINITY}, {4, 2.5}};
 
 static SundogSubmit
 plain_submit(void)
@@ -31,6 +32,10 @@ plain_submit(void)
         .top_k = 40,
         .seed = UINT64_MAX,
         .flags = SUNDOG_SUBMIT_NO_PREFIX,
+        .automaton = tokens,
+        .n_automaton = 3,
+        .biases = biases,
+        .n_biases = 2,
     };
 }
 
@@ -126,6 +131,10 @@ test_submit(void)
     g_assert_cmpmem(again.prompt, again.n_prompt * 4, tokens, 16);
     g_assert_cmpmem(again.produced, again.n_produced * 4, tokens + 1, 8);
     g_assert_cmpmem(again.ends, again.n_ends * 4, tokens, 4);
+    g_assert_cmpmem(again.automaton, again.n_automaton * 4, tokens, 12);
+    g_assert_cmpuint(again.n_biases, ==, 2);
+    g_assert_true(again.biases[0].token == 3 && isinf(again.biases[0].amount));
+    g_assert_true(again.biases[1].token == 4 && again.biases[1].amount == 2.5);
     g_autoptr(GVariant) packed = sink(sundog_submit_pack(&again));
     g_assert_true(g_variant_equal(payload, packed));
     g_assert_cmpfloat(again.min_p, ==, submit.min_p);
