@@ -132,7 +132,15 @@ static double
 gate_in_double(SundogGate function, double gate, double up)
 {
     double u = sqrt(2 / G_PI) * (gate + 0.044715 * gate * gate * gate);
-    return (function == SUNDOG_GATE_SILU ? gate / (1 + exp(-gate)) : gate * (1 + tanh(u)) / 2) * up;
+    switch (function) {
+    case SUNDOG_GATE_SILU:
+        return gate / (1 + exp(-gate)) * up;
+    case SUNDOG_GATE_GELU_TANH:
+        return gate * (1 + tanh(u)) / 2 * up;
+    default: /* clamped */
+        gate = MIN(gate, 7);
+        return gate / (1 + exp(-1.702 * gate)) * (CLAMP(up, -7, 7) + 1);
+    }
 }
 
 static void
