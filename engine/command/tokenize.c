@@ -4,7 +4,7 @@
 #include "engine/command/terminal.h"
 #include "engine/library/library.h"
 #include "engine/model/model.h"
-#include "engine/text/tokenizer/tokenizer.h"
+#include "engine/server/core-text.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,20 +20,16 @@ static const GOptionEntry options[] = {
     {NULL},
 };
 
-static SundogVocabulary *
-read_core_vocabulary(SundogLibrary *library, const char *folder, GError **error)
+/* Where the tokens come from: the text side of a core, or a tokenizer made of a model's vocabulary. */
+typedef struct {
+    SundogCoreText *core;
+    SundogTokenizer *own;
+} Source;
+
+static const SundogTokenizer *
+get_tokenizer(const Source *source)
 {
-    g_autoptr(SundogPackage) package =
-        sundog_package_open(folder, sundog_library_get_keyring(library), error);
-    g_autoptr(GBytes) bytes =
-        package != NULL ? sundog_package_dup_member(package, SUNDOG_CORE_VOCABULARY, error) : NULL;
-    if (bytes == NULL)
-        return NULL;
-    SundogReader reader;
-    sundog_reader_init(&reader, g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes),
-                       "the core's vocabulary");
-    g_autoptr(SundogVocabulary) vocabulary = sundog_vocabulary_read(&reader);
-    return sundog_reader_finish(&reader, error) ? g_steal_pointer(&vocabulary) : NULL;
+    return source->core != NULL ? source->core->tokenizer : source->own;
 }
 
 /* A second copy of a model's vocabulary, since the model keeps its own. */
@@ -54,20 +50,21 @@ read_file_vocabulary(const char *path, GError **error)
     return sundog_reader_finish(&reader, error) ? g_steal_pointer(&vocabulary) : NULL;
 }
 
-static SundogTokenizer *
-open_tokenizer(const char *word, GError **error)
+static bool
+open_source(Source *source, const char *word, GError **error)
 {
     g_autoptr(SundogLibrary) library = sundog_library_open(error);
     if (library == NULL)
-        return NULL;
+        return false;
     g_autoptr(SundogLibraryEntry) core = sundog_library_find_core(library, word, NULL);
-    g_autoptr(SundogLibraryEntry) model =
-        core == NULL ? sundog_library_find_model(library, word, error) : NULL;
-    if (core == NULL && model == NULL)
-        return NULL;
-    SundogVocabulary *vocabulary = core != NULL ? read_core_vocabulary(library, core->path, error)
-                                                : read_file_vocabulary(model->path, error);
-    return vocabulary != NULL ? sundog_tokenizer_new(vocabulary, error) : NULL;
+    if (core != NULL) {
+        source->core = sundog_core_text_open(core, sundog_library_get_keyring(library), error);
+        return source->core != NULL;
+    }
+    g_autoptr(SundogLibraryEntry) model = sundog_library_find_model(library, word, error);
+    SundogVocabulary *vocabulary = model != NULL ? read_file_vocabulary(model->path, error) : NULL;
+    source->own = vocabulary != NULL ? sundog_tokenizer_new(vocabulary, error) : NULL;
+    return source->own != NULL;
 }
 
 static bool
@@ -107,12 +104,11 @@ print_tokens(const SundogTokenizer *tokenizer, const GArray *tokens)
 }
 
 static int
-run(char **words, unsigned n_words)
+tokenize(const SundogTokenizer *tokenizer)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(SundogTokenizer) tokenizer = open_tokenizer(words[0], &error);
     g_autoptr(GByteArray) text = g_byte_array_new();
-    if (tokenizer == NULL || !read_input(text, &error))
+    if (!read_input(text, &error))
         return sundog_terminal_fail(error);
     g_autoptr(GArray) tokens = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     SundogTokenizeFlags flags = (no_special ? SUNDOG_TOKENIZE_PLAIN : SUNDOG_TOKENIZE_SPECIAL) |
@@ -120,6 +116,18 @@ run(char **words, unsigned n_words)
     sundog_tokenizer_encode(tokenizer, (const char *)text->data, text->len, flags, tokens);
     print_tokens(tokenizer, tokens);
     return SUNDOG_EXIT_OK;
+}
+
+static int
+run(char **words, unsigned n_words)
+{
+    g_autoptr(GError) error = NULL;
+    Source source = {0};
+    int status = open_source(&source, words[0], &error) ? tokenize(get_tokenizer(&source))
+                                                        : sundog_terminal_fail(error);
+    sundog_core_text_unref(source.core);
+    sundog_tokenizer_free(source.own);
+    return status;
 }
 
 const SundogCommand sundog_command_tokenize = {

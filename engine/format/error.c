@@ -11,6 +11,17 @@ G_DEFINE_QUARK(sundog-format-error-quark, sundog_format_error)
 
 #define MAX_QUOTED_BYTES 64
 
+bool
+sundog_error_set(GError **error, GQuark domain, int code, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_autofree char *text = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    g_set_error_literal(error, domain, code, text);
+    return false;
+}
+
 char *
 sundog_format_quote(const char *text, const char *missing)
 {

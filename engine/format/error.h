@@ -3,6 +3,7 @@
 /* The one error domain of the houses that read and write bytes on disk. */
 
 #include <glib.h>
+#include <stdbool.h>
 
 #define SUNDOG_FORMAT_ERROR (sundog_format_error_quark())
 
@@ -15,6 +16,10 @@ typedef enum {
 } SundogFormatError;
 
 GQuark sundog_format_error_quark(void);
+
+/* g_set_error() that returns false, so that a check can end with `return`. */
+bool sundog_error_set(GError **error, GQuark domain, int code, const char *format, ...)
+    G_GNUC_PRINTF(4, 5);
 
 /* Foreign text as it may stand in an error's text: quoted, escaped to ASCII and cut to 64 bytes.
  * NULL gives `missing`. Owned by the caller. */

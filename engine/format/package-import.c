@@ -36,18 +36,7 @@ typedef struct {
     GHashTable *seen; /* members, borrowed from the manifest */
 } Import;
 
-static bool fail(GError **error, int code, const char *format, ...) G_GNUC_PRINTF(3, 4);
-
-static bool
-fail(GError **error, int code, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    g_autoptr(GError) made = g_error_new_valist(SUNDOG_FORMAT_ERROR, code, format, arguments);
-    va_end(arguments);
-    g_propagate_error(error, g_steal_pointer(&made));
-    return false;
-}
+#define fail(error, code, ...) sundog_error_set(error, SUNDOG_FORMAT_ERROR, code, __VA_ARGS__)
 
 static bool
 fail_archive(const Import *import, GError **error)

@@ -15,18 +15,9 @@
 #define MIN_SEGMENT_BYTES 4096
 #define MAX_SEGMENT_BYTES (INT64_C(1) << 30)
 
-static void fail(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
-
-static void
-fail(GError **error, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    g_autofree char *text = g_strdup_vprintf(format, arguments);
-    va_end(arguments);
-    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
-                SUNDOG_PACKAGE_MANIFEST ": %s", text);
-}
+#define fail(error, ...)                                                      \
+    sundog_error_set(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID, \
+                     SUNDOG_PACKAGE_MANIFEST ": " __VA_ARGS__)
 
 /* A whole number from min to max. */
 static bool

@@ -36,18 +36,7 @@ typedef struct {
     guint first; /* of the file's tensors */
 } Header;
 
-static bool fail(GError **error, int code, const char *format, ...) G_GNUC_PRINTF(3, 4);
-
-static bool
-fail(GError **error, int code, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    g_autofree char *text = g_strdup_vprintf(format, arguments);
-    va_end(arguments);
-    g_set_error_literal(error, SUNDOG_FORMAT_ERROR, code, text);
-    return false;
-}
+#define fail(error, code, ...) sundog_error_set(error, SUNDOG_FORMAT_ERROR, code, __VA_ARGS__)
 
 static unsigned
 get_bits(SundogSafetensorsDtype dtype)

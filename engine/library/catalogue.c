@@ -2,6 +2,7 @@
 
 #include "engine/library/catalogue.h"
 
+#include "engine/format/error.h"
 #include "engine/format/json.h"
 #include "engine/library/library.h"
 #include <string.h>
@@ -21,19 +22,9 @@ entry_clear(void *data)
     g_free((void *)entry->files);
 }
 
-static bool fail(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
-
-static bool
-fail(GError **error, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    g_autofree char *text = g_strdup_vprintf(format, arguments);
-    va_end(arguments);
-    g_set_error(error, SUNDOG_LIBRARY_ERROR, SUNDOG_LIBRARY_ERROR_INVALID, "The catalogue %s",
-                text);
-    return false;
-}
+#define fail(error, ...)                                                        \
+    sundog_error_set(error, SUNDOG_LIBRARY_ERROR, SUNDOG_LIBRARY_ERROR_INVALID, \
+                     "The catalogue " __VA_ARGS__)
 
 static const char *
 get_text(JsonObject *object, const char *key)

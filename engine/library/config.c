@@ -6,6 +6,7 @@
 
 #include "engine/library/config.h"
 
+#include "engine/format/error.h"
 #include "engine/format/json.h"
 #include "engine/library/library.h"
 #include <errno.h>
@@ -48,18 +49,8 @@ find_setting(const char *key)
     return NULL;
 }
 
-static bool fail(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
-
-static bool
-fail(GError **error, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    g_autofree char *text = g_strdup_vprintf(format, arguments);
-    va_end(arguments);
-    g_set_error_literal(error, SUNDOG_LIBRARY_ERROR, SUNDOG_LIBRARY_ERROR_INVALID, text);
-    return false;
-}
+#define fail(error, ...) \
+    sundog_error_set(error, SUNDOG_LIBRARY_ERROR, SUNDOG_LIBRARY_ERROR_INVALID, __VA_ARGS__)
 
 static bool
 check_integer(const Setting *setting, JsonNode *node, GError **error)

@@ -5,6 +5,7 @@
 
 #include "engine/library/pull.h"
 
+#include "engine/format/error.h"
 #include "engine/library/folder.h"
 #include "engine/library/model-folder.h"
 #include "engine/library/partial.h"
@@ -74,19 +75,7 @@ pull_free(void *data)
     g_free(pull);
 }
 
-static bool fail(GError **error, SundogLibraryError code, const char *format, ...)
-    G_GNUC_PRINTF(3, 4);
-
-static bool
-fail(GError **error, SundogLibraryError code, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    g_autofree char *text = g_strdup_vprintf(format, arguments);
-    va_end(arguments);
-    g_set_error_literal(error, SUNDOG_LIBRARY_ERROR, (int)code, text);
-    return false;
-}
+#define fail(error, code, ...) sundog_error_set(error, SUNDOG_LIBRARY_ERROR, code, __VA_ARGS__)
 
 static File *
 file_at_hand(Pull *pull)

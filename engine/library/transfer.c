@@ -6,6 +6,7 @@
 #include "engine/library/transfer.h"
 
 #include "engine/library/response.h"
+#include "engine/library/timer.h"
 #include <string.h>
 
 #define READ_BYTES (1u << 20)
@@ -48,19 +49,10 @@ static void send_request(GTask *task);
 static void read_more(GTask *task);
 
 static void
-clear_timer(guint *timer)
-{
-    if (*timer)
-        g_source_destroy(
-            g_main_context_find_source_by_id(g_main_context_get_thread_default(), *timer));
-    *timer = 0;
-}
-
-static void
 clear_try(Transfer *transfer)
 {
-    clear_timer(&transfer->stall_timer);
-    clear_timer(&transfer->sync_timer);
+    sundog_timer_stop(&transfer->stall_timer);
+    sundog_timer_stop(&transfer->sync_timer);
     g_clear_object(&transfer->body);
     g_clear_object(&transfer->message);
     g_clear_pointer(&transfer->place, g_uri_unref);
@@ -76,14 +68,6 @@ transfer_free(void *data)
     g_free(transfer->token);
     g_free(transfer->detail);
     g_free(transfer);
-}
-
-static guint
-add_timer(unsigned ms, GSourceFunc function, void *data)
-{
-    g_autoptr(GSource) source = g_timeout_source_new(ms);
-    g_source_set_callback(source, function, data, NULL);
-    return g_source_attach(source, g_main_context_get_thread_default());
 }
 
 static void
@@ -123,7 +107,7 @@ end_transfer(GTask *task, GError *error)
 {
     Transfer *transfer = g_task_get_task_data(task);
     clear_try(transfer);
-    clear_timer(&transfer->backoff_timer);
+    sundog_timer_stop(&transfer->backoff_timer);
     if (transfer->network_handler)
         g_signal_handler_disconnect(g_network_monitor_get_default(), transfer->network_handler);
     transfer->network_handler = 0;
@@ -142,7 +126,7 @@ static void
 go_on(GTask *task)
 {
     Transfer *transfer = g_task_get_task_data(task);
-    clear_timer(&transfer->backoff_timer);
+    sundog_timer_stop(&transfer->backoff_timer);
     if (transfer->network_handler)
         g_signal_handler_disconnect(g_network_monitor_get_default(), transfer->network_handler);
     transfer->network_handler = 0;
@@ -214,7 +198,7 @@ wait_and_retry(GTask *task, GError *error, unsigned wait_seconds)
     tell(transfer, SUNDOG_PULL_WAITING);
     transfer->network_handler =
         g_signal_connect(monitor, "network-changed", G_CALLBACK(on_network_changed), task);
-    transfer->backoff_timer = add_timer(ms, on_backoff_over, task);
+    sundog_timer_start(&transfer->backoff_timer, ms, on_backoff_over, task);
 }
 
 static bool
@@ -271,8 +255,9 @@ static void
 arm_stall_timer(GTask *task)
 {
     Transfer *transfer = g_task_get_task_data(task);
-    clear_timer(&transfer->stall_timer);
-    transfer->stall_timer = add_timer(transfer->options.stall_seconds * 1000, on_stalled, task);
+    sundog_timer_stop(&transfer->stall_timer);
+    sundog_timer_start(&transfer->stall_timer, transfer->options.stall_seconds * 1000, on_stalled,
+                       task);
 }
 
 static gboolean
@@ -356,8 +341,8 @@ on_read(GObject *source, GAsyncResult *result, void *data)
     GError *error = NULL;
     g_autoptr(GBytes) bytes =
         g_input_stream_read_bytes_finish(G_INPUT_STREAM(source), result, &error);
-    clear_timer(&transfer->stall_timer);
-    clear_timer(&transfer->sync_timer);
+    sundog_timer_stop(&transfer->stall_timer);
+    sundog_timer_stop(&transfer->sync_timer);
     if (!bytes) {
         end_try(task, error, 0);
         return;
@@ -382,7 +367,7 @@ read_more(GTask *task)
 {
     Transfer *transfer = g_task_get_task_data(task);
     arm_stall_timer(task);
-    transfer->sync_timer = add_timer(IDLE_SYNC_MS, on_silent, task);
+    sundog_timer_start(&transfer->sync_timer, IDLE_SYNC_MS, on_silent, task);
     g_input_stream_read_bytes_async(transfer->body, READ_BYTES, G_PRIORITY_DEFAULT,
                                     transfer->try_cancellable, on_read, task);
 }
@@ -449,7 +434,7 @@ on_response(GObject *source, GAsyncResult *result, void *data)
     Transfer *transfer = g_task_get_task_data(task);
     GError *error = NULL;
     g_autoptr(GInputStream) body = soup_session_send_finish(SOUP_SESSION(source), result, &error);
-    clear_timer(&transfer->stall_timer);
+    sundog_timer_stop(&transfer->stall_timer);
     if (!body) {
         end_try(task, error, 0);
         return;

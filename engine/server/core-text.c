@@ -4,6 +4,7 @@
 
 #include "engine/format/error.h"
 #include "engine/format/json.h"
+#include "engine/server/describe.h"
 
 #define MAX_TEMPLATE_BYTES (4u << 20)
 
@@ -105,17 +106,11 @@ sundog_core_text_unref(SundogCoreText *text)
     g_free(text);
 }
 
-static JsonObject *
-get_object(JsonObject *object, const char *key)
-{
-    JsonNode *node = object ? json_object_get_member(object, key) : NULL;
-    return node && JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
-}
-
 double
 sundog_core_text_get_sampling(const SundogCoreText *text, const char *key, double otherwise)
 {
-    JsonObject *profile = get_object(get_object(text->manifest, "sampling"), "default");
+    JsonObject *profile = sundog_describe_get_object(
+        sundog_describe_get_object(text->manifest, "sampling"), "default");
     return profile ? json_object_get_double_member_with_default(profile, key, otherwise)
                    : otherwise;
 }

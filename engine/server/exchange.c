@@ -3,6 +3,7 @@
 #include "engine/server/exchange.h"
 
 #include "engine/format/json.h"
+#include "engine/library/timer.h"
 #include "engine/server/listener.h"
 #include "engine/server/service.h"
 #include <glib-unix.h>
@@ -34,30 +35,12 @@ struct SundogExchange {
 };
 
 static void
-remove_source(guint *id)
-{
-    if (*id)
-        g_source_destroy(
-            g_main_context_find_source_by_id(g_main_context_get_thread_default(), *id));
-    *id = 0;
-}
-
-static guint
-attach(GSource *source, GSourceFunc function, void *data)
-{
-    g_source_set_callback(source, function, data, NULL);
-    guint id = g_source_attach(source, g_main_context_get_thread_default());
-    g_source_unref(source);
-    return id;
-}
-
-static void
 mark_over(SundogExchange *exchange)
 {
     exchange->is_over = true;
-    remove_source(&exchange->flush_source);
-    remove_source(&exchange->ping_source);
-    remove_source(&exchange->gone_source);
+    sundog_timer_stop(&exchange->flush_source);
+    sundog_timer_stop(&exchange->ping_source);
+    sundog_timer_stop(&exchange->gone_source);
 }
 
 /* The client is not there any more: whoever works for it hears of it now. */
@@ -251,7 +234,8 @@ sundog_exchange_set_gone(SundogExchange *exchange, void (*gone)(void *data), voi
     if (socket && !exchange->gone_source) {
         GSource *source = g_unix_fd_source_new(g_socket_get_fd(socket),
                                                (GIOCondition)(POLLRDHUP | POLLHUP | POLLERR));
-        exchange->gone_source = attach(source, G_SOURCE_FUNC(on_hang_up), exchange);
+        sundog_timer_start_source(&exchange->gone_source, source, G_SOURCE_FUNC(on_hang_up),
+                                  exchange);
     }
     if (!exchange->is_stream && !exchange->is_paused) {
         soup_server_message_pause(exchange->message);
@@ -351,7 +335,8 @@ sundog_exchange_begin_stream(SundogExchange *exchange)
     soup_message_body_set_accumulate(soup_server_message_get_response_body(exchange->message),
                                      false);
     exchange->sent_at = g_get_monotonic_time();
-    exchange->ping_source = attach(g_timeout_source_new_seconds(1), on_ping_due, exchange);
+    sundog_timer_start_source(&exchange->ping_source, g_timeout_source_new_seconds(1), on_ping_due,
+                              exchange);
     if (exchange->is_paused)
         soup_server_message_unpause(exchange->message);
     exchange->is_paused = false;
@@ -360,7 +345,7 @@ sundog_exchange_begin_stream(SundogExchange *exchange)
 static void
 flush(SundogExchange *exchange)
 {
-    remove_source(&exchange->flush_source);
+    sundog_timer_stop(&exchange->flush_source);
     if (exchange->pending->len == 0)
         return;
     SoupMessageBody *body = soup_server_message_get_response_body(exchange->message);
@@ -399,7 +384,7 @@ sundog_exchange_send(SundogExchange *exchange, const char *text, size_t n_bytes)
          * engine goes on. */
         GSource *source = g_idle_source_new();
         g_source_set_priority(source, G_PRIORITY_DEFAULT);
-        exchange->flush_source = attach(source, on_flush_due, exchange);
+        sundog_timer_start_source(&exchange->flush_source, source, on_flush_due, exchange);
     }
 }
 

@@ -6,6 +6,7 @@
 #include "engine/server/job.h"
 
 #include "engine/format/json.h"
+#include "engine/library/timer.h"
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -85,9 +86,7 @@ finish(Child *child)
 {
     SundogJob *job = child->job;
     g_cancellable_disconnect(job->cancellable, child->cancel_handler);
-    if (child->kill_timer)
-        g_source_destroy(g_main_context_find_source_by_id(g_main_context_get_thread_default(),
-                                                          child->kill_timer));
+    sundog_timer_stop(&child->kill_timer);
     g_autoptr(GError) error = NULL;
     if (!child->is_done)
         g_set_error(&error, SUNDOG_LIBRARY_ERROR, SUNDOG_LIBRARY_ERROR_IO, "%s",
@@ -152,9 +151,7 @@ on_cancelled(GCancellable *cancellable, void *data)
 {
     Child *child = data;
     g_subprocess_send_signal(child->process, SIGTERM);
-    g_autoptr(GSource) timer = g_timeout_source_new(STOP_MS);
-    g_source_set_callback(timer, on_stop_over, child, NULL);
-    child->kill_timer = g_source_attach(timer, g_main_context_get_thread_default());
+    sundog_timer_start(&child->kill_timer, STOP_MS, on_stop_over, child);
 }
 
 /* In the child, before it becomes the program: it ends with the server. */

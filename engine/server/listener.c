@@ -2,6 +2,7 @@
 
 #include "engine/server/listener.h"
 
+#include "engine/library/timer.h"
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/resource.h>
@@ -81,9 +82,8 @@ connection_new(SundogListener *listener, GSocketConnection *stream)
     g_weak_ref_init(&connection->reference, stream);
     g_hash_table_add(listener->connections, connection);
     if (!listener->sweep_timer) {
-        g_autoptr(GSource) timer = g_timeout_source_new_seconds(MAX(listener->idle_seconds / 5, 1));
-        g_source_set_callback(timer, on_sweep_due, listener, NULL);
-        listener->sweep_timer = g_source_attach(timer, g_main_context_get_thread_default());
+        GSource *source = g_timeout_source_new_seconds(MAX(listener->idle_seconds / 5, 1));
+        sundog_timer_start_source(&listener->sweep_timer, source, on_sweep_due, listener);
     }
     return connection;
 }
@@ -108,9 +108,7 @@ on_pause_over(void *data)
 static void
 pause_accepting(SundogListener *listener)
 {
-    g_autoptr(GSource) timer = g_timeout_source_new(PAUSE_MS);
-    g_source_set_callback(timer, on_pause_over, listener, NULL);
-    listener->pause_timer = g_source_attach(timer, g_main_context_get_thread_default());
+    sundog_timer_start(&listener->pause_timer, PAUSE_MS, on_pause_over, listener);
     g_clear_pointer(&listener->source, g_source_unref);
 }
 
@@ -258,15 +256,6 @@ sundog_listener_new(SoupServer *soup, const char *address, unsigned port, unsign
     return listener;
 }
 
-static void
-stop_timer(guint *id)
-{
-    if (*id)
-        g_source_destroy(
-            g_main_context_find_source_by_id(g_main_context_get_thread_default(), *id));
-    *id = 0;
-}
-
 void
 sundog_listener_free(SundogListener *listener)
 {
@@ -276,8 +265,8 @@ sundog_listener_free(SundogListener *listener)
         g_source_destroy(listener->source);
         g_source_unref(listener->source);
     }
-    stop_timer(&listener->pause_timer);
-    stop_timer(&listener->sweep_timer);
+    sundog_timer_stop(&listener->pause_timer);
+    sundog_timer_stop(&listener->sweep_timer);
     GHashTableIter iter;
     void *key;
     g_hash_table_iter_init(&iter, listener->connections);

@@ -2,6 +2,7 @@
 
 #include "engine/server/server.h"
 
+#include "engine/library/timer.h"
 #include "engine/server/checks.h"
 #include "engine/server/routes.h"
 #include "engine/server/service.h"
@@ -17,23 +18,6 @@
 #define DEFAULT_IDLE_SECONDS 120
 /* For the last answers to leave, before connections are closed. */
 #define FAREWELL_US (300 * G_TIME_SPAN_MILLISECOND)
-
-static void
-start_timer(guint *id, unsigned ms, GSourceFunc function, void *data)
-{
-    g_autoptr(GSource) source = g_timeout_source_new(ms);
-    g_source_set_callback(source, function, data, NULL);
-    *id = g_source_attach(source, g_main_context_get_thread_default());
-}
-
-static void
-stop_timer(guint *id)
-{
-    if (*id)
-        g_source_destroy(
-            g_main_context_find_source_by_id(g_main_context_get_thread_default(), *id));
-    *id = 0;
-}
 
 /* Log and events */
 
@@ -78,7 +62,7 @@ on_engine_changed(void *data)
 {
     SundogServer *server = data;
     if (!server->state_event)
-        start_timer(&server->state_event, 0, on_state_event, server);
+        sundog_timer_start(&server->state_event, 0, on_state_event, server);
 }
 
 static void
@@ -207,7 +191,7 @@ static gboolean
 on_parent_ended(int fd, GIOCondition condition, void *data)
 {
     SundogServer *server = data;
-    stop_timer(&server->parent_watch);
+    sundog_timer_stop(&server->parent_watch);
     leave_with_parent(server);
     return G_SOURCE_REMOVE;
 }
@@ -225,9 +209,9 @@ watch_parent(SundogServer *server)
                           (int)server->options.parent, g_strerror(errno));
     if (server->parent_fd < 0)
         return;
-    g_autoptr(GSource) source = g_unix_fd_source_new(server->parent_fd, G_IO_IN);
-    g_source_set_callback(source, G_SOURCE_FUNC(on_parent_ended), server, NULL);
-    server->parent_watch = g_source_attach(source, g_main_context_get_thread_default());
+    sundog_timer_start_source(&server->parent_watch,
+                              g_unix_fd_source_new(server->parent_fd, G_IO_IN),
+                              G_SOURCE_FUNC(on_parent_ended), server);
 }
 
 static bool
@@ -361,7 +345,7 @@ sundog_server_start(const SundogServerOptions *options, GError **error)
 static void
 finish_stop(SundogServer *server)
 {
-    stop_timer(&server->stop_timer);
+    sundog_timer_stop(&server->stop_timer);
     if (server->options.stopped)
         server->options.stopped(server->options.data);
 }
@@ -381,8 +365,9 @@ on_unloaded(void *data)
     SundogServer *server = data;
     g_clear_pointer(&server->events, sundog_events_free);
     server->events = sundog_events_new();
-    stop_timer(&server->stop_timer);
-    start_timer(&server->stop_timer, (unsigned)(FAREWELL_US / 1000), on_farewell_over, server);
+    sundog_timer_stop(&server->stop_timer);
+    sundog_timer_start(&server->stop_timer, (unsigned)(FAREWELL_US / 1000), on_farewell_over,
+                       server);
 }
 
 static gboolean
@@ -415,7 +400,7 @@ sundog_server_stop(SundogServer *server, unsigned drain_ms)
     sundog_server_log(server, "info", "Stopping");
     on_engine_changed(server);
     g_clear_pointer(&server->listener, sundog_listener_free);
-    start_timer(&server->stop_timer, STOP_STEP_MS, on_stop_due, server);
+    sundog_timer_start(&server->stop_timer, STOP_STEP_MS, on_stop_due, server);
 }
 
 void
@@ -423,11 +408,11 @@ sundog_server_free(SundogServer *server)
 {
     if (!server)
         return;
-    stop_timer(&server->stop_timer);
-    stop_timer(&server->parent_watch);
+    sundog_timer_stop(&server->stop_timer);
+    sundog_timer_stop(&server->parent_watch);
     if (server->parent_fd >= 0)
         close(server->parent_fd);
-    stop_timer(&server->state_event);
+    sundog_timer_stop(&server->state_event);
     sundog_listener_free(server->listener);
     sundog_jobs_free(server->jobs);
     sundog_supervisor_free(server->supervisor);

@@ -1,26 +1,10 @@
 /* GET /sundog/v1/cores, DELETE /sundog/v1/cores/NAME */
 
 #include "engine/library/fit-file.h"
+#include "engine/server/describe.h"
 #include "engine/server/routes.h"
 #include "engine/server/service.h"
 #include <string.h>
-
-static JsonObject *
-get_object(JsonObject *object, const char *key)
-{
-    JsonNode *node = object ? json_object_get_member(object, key) : NULL;
-    return node && JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
-}
-
-static void
-copy_member(JsonObject *object, const char *key, JsonObject *from, const char *from_key)
-{
-    JsonNode *node = from ? json_object_get_member(from, from_key) : NULL;
-    if (node)
-        json_object_set_member(object, key, json_node_copy(node));
-    else
-        json_object_set_null_member(object, key);
-}
 
 static bool
 is_loaded(SundogServer *server, const SundogLibraryEntry *entry)
@@ -48,33 +32,26 @@ set_speed(JsonObject *object, const SundogLibraryEntry *entry)
     if (!fit)
         return;
     JsonObject *speed = json_object_new();
-    copy_member(speed, "prefill_tokens_per_second", fit, "prefill_tokens_per_second");
-    copy_member(speed, "decode_tokens_per_second", fit, "decode_tokens_per_second");
+    sundog_describe_copy(speed, "prefill_tokens_per_second", fit, "prefill_tokens_per_second");
+    sundog_describe_copy(speed, "decode_tokens_per_second", fit, "decode_tokens_per_second");
     json_object_set_object_member(object, "speed", speed);
 }
 
 static JsonObject *
 describe(SundogServer *server, const SundogLibraryEntry *entry)
 {
-    JsonObject *object = json_object_new();
-    JsonObject *model = get_object(entry->info, "model");
-    JsonObject *plan = get_object(entry->info, "plan");
+    JsonObject *object = sundog_describe_entry(entry);
+    JsonObject *model = sundog_describe_get_object(entry->info, "model");
+    JsonObject *plan = sundog_describe_get_object(entry->info, "plan");
     bool loaded = is_loaded(server, entry);
     const SundogReady *ready = sundog_supervisor_get_ready(server->supervisor);
-    json_object_set_string_member(object, "name", entry->name);
-    copy_member(object, "title", model, "title");
-    json_object_set_int_member(object, "bytes", (gint64)entry->n_bytes);
-    json_object_set_boolean_member(object, "damaged", entry->damaged);
-    if (entry->problem)
-        json_object_set_string_member(object, "problem", entry->problem);
-    else
-        json_object_set_null_member(object, "problem");
-    copy_member(object, "target", entry->info, "target");
-    copy_member(object, "activations", entry->info, "activations");
-    copy_member(object, "model", model, "name");
-    copy_member(object, "context_length", model, "context_length");
-    copy_member(object, "n_parameters", model, "n_parameters");
-    copy_member(object, "licence", model, "licence");
+    sundog_describe_copy(object, "title", model, "title");
+    sundog_describe_copy(object, "target", entry->info, "target");
+    sundog_describe_copy(object, "activations", entry->info, "activations");
+    sundog_describe_copy(object, "model", model, "name");
+    sundog_describe_copy(object, "context_length", model, "context_length");
+    sundog_describe_copy(object, "n_parameters", model, "n_parameters");
+    sundog_describe_copy(object, "licence", model, "licence");
     /* As loaded it is known; before, it is weights and arena as planned, without the cache. */
     json_object_set_int_member(object, "memory_bytes",
                                loaded && ready ? (gint64)ready->memory_bytes

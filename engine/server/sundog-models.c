@@ -1,33 +1,16 @@
 /* GET /sundog/v1/models, DELETE /sundog/v1/models/NAME */
 
+#include "engine/server/describe.h"
 #include "engine/server/routes.h"
 #include "engine/server/service.h"
-
-static void
-copy_member(JsonObject *object, const char *key, JsonObject *from, const char *from_key)
-{
-    JsonNode *node = from ? json_object_get_member(from, from_key) : NULL;
-    if (node)
-        json_object_set_member(object, key, json_node_copy(node));
-    else
-        json_object_set_null_member(object, key);
-}
 
 static JsonObject *
 describe_entry(const SundogLibraryEntry *entry)
 {
-    JsonObject *object = json_object_new();
-    json_object_set_string_member(object, "name", entry->name);
-    copy_member(object, "title", entry->info, "title");
-    json_object_set_int_member(object, "bytes", (gint64)entry->n_bytes);
-    json_object_set_boolean_member(object, "damaged", entry->damaged);
-    if (entry->problem)
-        json_object_set_string_member(object, "problem", entry->problem);
-    else
-        json_object_set_null_member(object, "problem");
-    const char *const copied[] = {"licence", "maker", "n_parameters", "context_length"};
+    JsonObject *object = sundog_describe_entry(entry);
+    const char *const copied[] = {"title", "licence", "maker", "n_parameters", "context_length"};
     for (size_t i = 0; i < G_N_ELEMENTS(copied); i++)
-        copy_member(object, copied[i], entry->info, copied[i]);
+        sundog_describe_copy(object, copied[i], entry->info, copied[i]);
     json_object_set_string_member(object, "file", entry->path);
     return object;
 }

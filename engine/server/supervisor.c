@@ -5,6 +5,7 @@
 
 #include "engine/server/supervisor.h"
 
+#include "engine/library/timer.h"
 #include "engine/server/supervisor-private.h"
 #include <string.h>
 
@@ -163,10 +164,8 @@ restart_later(SundogSupervisor *supervisor)
         ms *= 4;
     supervisor->counters.n_restarts++;
     sundog_supervisor_set_state(supervisor, SUNDOG_ENGINE_RESTARTING);
-    GSource *source = g_timeout_source_new(MIN(ms, MAX_BACKOFF_MS));
-    g_source_set_callback(source, on_backoff_over, supervisor, NULL);
-    supervisor->backoff_timer = g_source_attach(source, g_main_context_get_thread_default());
-    g_source_unref(source);
+    sundog_timer_start(&supervisor->backoff_timer, MIN(ms, MAX_BACKOFF_MS), on_backoff_over,
+                       supervisor);
 }
 
 static void
@@ -379,9 +378,7 @@ sundog_supervisor_free(SundogSupervisor *supervisor)
 {
     if (!supervisor)
         return;
-    if (supervisor->backoff_timer)
-        g_source_destroy(g_main_context_find_source_by_id(g_main_context_get_thread_default(),
-                                                          supervisor->backoff_timer));
+    sundog_timer_stop(&supervisor->backoff_timer);
     sundog_engine_process_free(supervisor->process);
     g_autoptr(GPtrArray) all = sundog_request_queue_dup_all(supervisor->queue);
     for (guint i = 0; i < all->len; i++)
@@ -474,10 +471,7 @@ sundog_supervisor_unload(SundogSupervisor *supervisor, SundogApiError *reason,
     supervisor->unloaded = done;
     supervisor->unloaded_data = data;
     g_clear_pointer(&supervisor->next_core, sundog_core_text_unref);
-    if (supervisor->backoff_timer)
-        g_source_destroy(g_main_context_find_source_by_id(g_main_context_get_thread_default(),
-                                                          supervisor->backoff_timer));
-    supervisor->backoff_timer = 0;
+    sundog_timer_stop(&supervisor->backoff_timer);
     g_autoptr(GPtrArray) all = sundog_request_queue_dup_all(supervisor->queue);
     for (guint i = 0; i < all->len; i++) {
         sundog_supervisor_cancel_in_engine(supervisor, all->pdata[i]);

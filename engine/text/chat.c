@@ -2,6 +2,7 @@
 
 #include "engine/text/chat.h"
 
+#include "engine/format/error.h"
 #include <string.h>
 
 /* The vocabulary's tokens as a template names them. */
@@ -10,18 +11,8 @@ typedef struct {
     uint32_t token;
 } NamedToken;
 
-static bool fail(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
-
-static bool
-fail(GError **error, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    g_autofree char *text = g_strdup_vprintf(format, arguments);
-    va_end(arguments);
-    g_set_error_literal(error, SUNDOG_TEMPLATE_ERROR, SUNDOG_TEMPLATE_ERROR_MESSAGES, text);
-    return false;
-}
+#define fail(error, ...) \
+    sundog_error_set(error, SUNDOG_TEMPLATE_ERROR, SUNDOG_TEMPLATE_ERROR_MESSAGES, __VA_ARGS__)
 
 static const char *
 get_string(JsonObject *object, const char *name)

@@ -10,7 +10,7 @@
 #include "engine/core/step.h"
 #include "engine/prepare/prepare.h"
 #include "engine/replay/replay.h"
-#include <glib/gstdio.h>
+#include "tests/temporary-folder.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,18 +24,6 @@ static int n_threads = 2;
 static int host_set = -1;
 static int n_rounds = 7;
 static gboolean use_f32;
-
-static void
-remove_folder(const char *path)
-{
-    g_autoptr(GDir) folder = g_dir_open(path, 0, NULL);
-    const char *name;
-    while (folder != NULL && (name = g_dir_read_name(folder)) != NULL) {
-        g_autofree char *inside = g_build_filename(path, name, NULL);
-        remove_folder(inside);
-    }
-    g_remove(path);
-}
 
 static SundogCore *
 prepare_core(const char *folder, const char *path, GError **error)
@@ -143,7 +131,7 @@ main(int argc, char *argv[])
     g_autoptr(SundogReplay) replay =
         core != NULL ? sundog_replay_open(core, &options, &error) : NULL;
     if (folder != NULL)
-        remove_folder(folder);
+        temporary_folder_remove(folder);
     if (replay == NULL) {
         fprintf(stderr, "%s\n", error->message);
         return 1;

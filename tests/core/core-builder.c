@@ -4,8 +4,8 @@
 #include "kernels/contract/layout.h"
 #include "kernels/contract/linear.h"
 #include "kernels/contract/sample.h"
+#include "tests/temporary-folder.h"
 
-#include <glib/gstdio.h>
 #include <string.h>
 
 static const SundogShape bounds = {.values = {[SUNDOG_VARIABLE_TOKENS] = 16,
@@ -223,21 +223,6 @@ core_builder_init(CoreBuilder *builder)
     g_assert_nonnull(builder->folder);
 }
 
-static void
-remove_folder(const char *path)
-{
-    g_autoptr(GDir) folder = g_dir_open(path, 0, NULL);
-    const char *name;
-    while (folder != NULL && (name = g_dir_read_name(folder)) != NULL) {
-        g_autofree char *inside = g_build_filename(path, name, NULL);
-        if (g_file_test(inside, G_FILE_TEST_IS_DIR))
-            remove_folder(inside);
-        else
-            g_unlink(inside);
-    }
-    g_rmdir(path);
-}
-
 void
 core_builder_clear(CoreBuilder *builder)
 {
@@ -245,7 +230,7 @@ core_builder_clear(CoreBuilder *builder)
     sundog_program_free(builder->sample);
     json_object_unref(builder->manifest);
     g_byte_array_unref(builder->weights);
-    remove_folder(builder->folder);
+    temporary_folder_remove(builder->folder);
     g_free(builder->folder);
 }
 

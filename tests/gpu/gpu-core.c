@@ -3,8 +3,8 @@
 #include "engine/core/step.h"
 #include "engine/format/gguf.h"
 #include "tests/format/gguf-builder.h"
+#include "tests/temporary-folder.h"
 
-#include <glib/gstdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -148,28 +148,13 @@ gpu_core_open(GpuCore *gpu, const char *path, const char *target,
             sundog_replay_get_set_name(gpu->replay));
 }
 
-static void
-remove_folder(const char *path)
-{
-    g_autoptr(GDir) folder = g_dir_open(path, 0, NULL);
-    const char *name;
-    while (folder != NULL && (name = g_dir_read_name(folder)) != NULL) {
-        g_autofree char *inside = g_build_filename(path, name, NULL);
-        if (g_file_test(inside, G_FILE_TEST_IS_DIR))
-            remove_folder(inside);
-        else
-            g_unlink(inside);
-    }
-    g_rmdir(path);
-}
-
 void
 gpu_core_close(GpuCore *gpu)
 {
     sundog_replay_close(gpu->replay);
     sundog_core_free(gpu->core);
     sundog_keyring_free(gpu->keyring);
-    remove_folder(gpu->folder);
+    temporary_folder_remove(gpu->folder);
     g_free(gpu->folder);
 }
 

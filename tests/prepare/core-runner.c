@@ -2,25 +2,10 @@
 
 #include "engine/core/step.h"
 #include "kernels/contract/sample.h"
+#include "tests/temporary-folder.h"
 
-#include <glib/gstdio.h>
 #include <math.h>
 #include <string.h>
-
-void
-remove_folder(const char *path)
-{
-    g_autoptr(GDir) folder = g_dir_open(path, 0, NULL);
-    const char *name;
-    while (folder != NULL && (name = g_dir_read_name(folder)) != NULL) {
-        g_autofree char *inside = g_build_filename(path, name, NULL);
-        if (g_file_test(inside, G_FILE_TEST_IS_DIR))
-            remove_folder(inside);
-        else
-            g_unlink(inside);
-    }
-    g_rmdir(path);
-}
 
 static void
 prepare_and_open(CoreRunner *runner, const char *path, SundogActivations activations)
@@ -67,7 +52,7 @@ core_runner_close(CoreRunner *runner)
     sundog_replay_close(runner->replay);
     sundog_core_free(runner->core);
     sundog_keyring_free(runner->keyring);
-    remove_folder(runner->folder);
+    temporary_folder_remove(runner->folder);
     g_free(runner->folder);
 }
 

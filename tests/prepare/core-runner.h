@@ -48,6 +48,3 @@ int32_t core_runner_sample(CoreRunner *runner);
 int32_t core_runner_best(const CoreRunner *runner, const float *logits);
 /* ‖a − b‖₂ / ‖b‖₂ */
 double relative_error(const float *a, const float *b, size_t n);
-
-/* Removes a folder and what is in it. */
-void remove_folder(const char *path);

@@ -2,6 +2,7 @@
 
 #include "tests/prepare/core-runner.h"
 #include "tests/prepare/fixture.h"
+#include "tests/temporary-folder.h"
 
 #include "engine/core/step.h"
 #include "engine/format/error.h"
@@ -43,7 +44,7 @@ fixtures_clear(Fixtures *fixtures)
 {
     sundog_model_free(fixtures->model);
     sundog_keyring_free(fixtures->keyring);
-    remove_folder(fixtures->folder);
+    temporary_folder_remove(fixtures->folder);
     g_free(fixtures->core);
     g_free(fixtures->folder);
 }
