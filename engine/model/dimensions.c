@@ -96,6 +96,13 @@ check_pattern(SundogKeys *keys, const char *name, uint32_t n_layers)
                          "%s tells of %" G_GUINT64_FORMAT " layers, expected %u", key, n, n_layers);
 }
 
+static bool
+rotates_alike(const SundogRope *a, const SundogRope *b)
+{
+    return a->base == b->base && a->scaling == b->scaling && a->factor == b->factor &&
+           a->magnitude == b->magnitude;
+}
+
 static void
 read_layers(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *dimensions)
 {
@@ -106,12 +113,14 @@ read_layers(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions 
         period = sundog_keys_read_count_or(keys, WINDOW_PATTERN, MAX_LAYERS, period);
     bool rotates = !family->finetuned_is_rope ||
                    sundog_keys_read_bool_or(keys, "rope.scaling.finetuned", true);
+    bool is_alike = rotates_alike(&dimensions->rope, &dimensions->window_rope);
     dimensions->layers = g_new0(SundogLayer, dimensions->n_layers);
     for (uint32_t i = 0; i < dimensions->n_layers; i++) {
         SundogLayer *layer = &dimensions->layers[i];
         layer->window = layer_has_window(keys, i, period) ? dimensions->window : 0;
         if (rotates && layer_has_rope(keys, i, family->rope_period))
-            layer->rope = layer->window != 0 ? &dimensions->window_rope : &dimensions->rope;
+            layer->rope =
+                layer->window != 0 && !is_alike ? &dimensions->window_rope : &dimensions->rope;
     }
 }
 

@@ -4,8 +4,10 @@
 
 #include "engine/format/error.h"
 #include "engine/format/json-members.h"
+#include "engine/model/hf-layers.h"
 #include "engine/model/hf-rope.h"
 
+#include <math.h>
 #include <string.h>
 
 JsonObject *
@@ -65,6 +67,16 @@ read_keys(SundogSource *source, const SundogHfKey *keys, JsonObject *config)
     }
 }
 
+/* Gemma scales queries by the inverse root of a number instead of giving the scale. */
+static void
+read_query_scale(SundogSource *source, JsonObject *config)
+{
+    double scalar;
+    if (sundog_json_get_double(config, "query_pre_attn_scalar", &scalar) && scalar > 0)
+        sundog_source_set_float(source, "attention.scale", "config.json: query_pre_attn_scalar",
+                                1 / sqrt(scalar));
+}
+
 static bool
 check_activation(const SundogHfFamily *family, JsonObject *config, GError **error)
 {
@@ -90,8 +102,10 @@ sundog_hf_config_read(SundogSource *source, const SundogHfFamily *family, JsonOb
     JsonObject *text = sundog_hf_config_get_text(config);
     read_keys(source, family->keys, text);
     read_keys(source, sundog_hf_common_keys, text);
+    read_query_scale(source, text);
     /* A window that is named may be switched off. */
     if (!sundog_json_get_bool(text, "use_sliding_window", true))
         sundog_source_unset(source, "attention.sliding_window");
-    return check_activation(family, text, error) && sundog_hf_rope_read(source, text, error);
+    return check_activation(family, text, error) && sundog_hf_layers_read(source, text, error) &&
+           sundog_hf_rope_read(source, text, error);
 }

@@ -53,9 +53,73 @@ const SundogHfTensor sundog_hf_common_tensors[] = {
     {NULL, NULL},
 };
 
+/* What Gemma's norms and MLP are called, and that their weights are one less than what they do. */
+static const SundogHfTensor gemma_tensors[] = {
+    {"model.norm.weight",                               "output_norm.weight",     SUNDOG_HF_PLUS_ONE},
+    {"model.layers.%u.input_layernorm.weight",          "blk.%u.attn_norm.weight", SUNDOG_HF_PLUS_ONE},
+    {"model.layers.%u.post_attention_layernorm.weight", "blk.%u.ffn_norm.weight", SUNDOG_HF_PLUS_ONE},
+    {NULL, NULL, SUNDOG_HF_WHOLE},
+};
+
+static const SundogHfTensor gemma2_tensors[] = {
+    {"model.norm.weight",                                 "output_norm.weight", SUNDOG_HF_PLUS_ONE},
+    {"model.layers.%u.input_layernorm.weight",            "blk.%u.attn_norm.weight", SUNDOG_HF_PLUS_ONE},
+    {"model.layers.%u.post_attention_layernorm.weight",   "blk.%u.post_attention_norm.weight", SUNDOG_HF_PLUS_ONE},
+    {"model.layers.%u.pre_feedforward_layernorm.weight",  "blk.%u.ffn_norm.weight", SUNDOG_HF_PLUS_ONE},
+    {"model.layers.%u.post_feedforward_layernorm.weight", "blk.%u.post_ffw_norm.weight", SUNDOG_HF_PLUS_ONE},
+    {"model.layers.%u.self_attn.q_norm.weight",           "blk.%u.attn_q_norm.weight", SUNDOG_HF_PLUS_ONE},
+    {"model.layers.%u.self_attn.k_norm.weight",           "blk.%u.attn_k_norm.weight", SUNDOG_HF_PLUS_ONE},
+    {NULL, NULL, SUNDOG_HF_WHOLE},
+};
+
+static const SundogHfTensor glm4_tensors[] = {
+    {"model.layers.%u.post_self_attn_layernorm.weight", "blk.%u.post_attention_norm.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.post_mlp_layernorm.weight",       "blk.%u.post_ffw_norm.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.mlp.gate_up_proj.weight",         "blk.%u.ffn_up.weight", SUNDOG_HF_WHOLE},
+    {NULL, NULL, SUNDOG_HF_WHOLE},
+};
+
+static const SundogHfTensor olmo2_tensors[] = {
+    {"model.layers.%u.post_attention_layernorm.weight",   "blk.%u.post_attention_norm.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.post_feedforward_layernorm.weight", "blk.%u.post_ffw_norm.weight", SUNDOG_HF_WHOLE},
+    {NULL, NULL, SUNDOG_HF_WHOLE},
+};
+
+static const SundogHfTensor phi3_tensors[] = {
+    {"model.layers.%u.self_attn.qkv_proj.weight", "blk.%u.attn_qkv.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.mlp.gate_up_proj.weight",   "blk.%u.ffn_up.weight", SUNDOG_HF_WHOLE},
+    {NULL, NULL, SUNDOG_HF_WHOLE},
+};
+
+static const SundogHfKey gemma_keys[] = {
+    {"attn_logit_softcapping",  "attn_logit_softcapping"},
+    {"final_logit_softcapping", "final_logit_softcapping"},
+    {NULL, NULL},
+};
+
+static const SundogHfKey granite_keys[] = {
+    {"attention_multiplier", "attention.scale"},
+    {"embedding_multiplier", "embedding_scale"},
+    {"residual_multiplier",  "residual_scale"},
+    {"logits_scaling",       "logit_scale"},
+    {NULL, NULL},
+};
+
 static const SundogHfFamily families[] = {
+    {"Gemma2ForCausalLM", "gemma2", "gelu_pytorch_tanh", gemma_keys, gemma2_tensors},
+    {"Gemma3ForCausalLM", "gemma3", "gelu_pytorch_tanh", gemma_keys, gemma2_tensors},
+    {"Gemma3ForConditionalGeneration", "gemma3", "gelu_pytorch_tanh", gemma_keys, gemma2_tensors},
+    {"GemmaForCausalLM", "gemma", "gelu_pytorch_tanh", NULL, gemma_tensors},
+    {"Glm4ForCausalLM", "glm4", "silu", NULL, glm4_tensors},
+    {"GraniteForCausalLM", "granite", "silu", granite_keys, NULL},
     {"LlamaForCausalLM", "llama", "silu", NULL, NULL},
+    {"MistralForCausalLM", "llama", "silu", NULL, NULL},
+    {"Olmo2ForCausalLM", "olmo2", "silu", NULL, olmo2_tensors},
+    {"Olmo3ForCausalLM", "olmo2", "silu", NULL, olmo2_tensors},
+    {"Phi3ForCausalLM", "phi3", "silu", NULL, phi3_tensors},
     {"Qwen2ForCausalLM", "qwen2", "silu", NULL, NULL},
+    {"Qwen3ForCausalLM", "qwen3", "silu", NULL, NULL},
+    {"SmolLM3ForCausalLM", "smollm3", "silu", NULL, NULL},
 };
 /* clang-format on */
 

@@ -146,24 +146,81 @@ add_llama3_factors(SundogSource *source, const Places *places, GError **error)
 
 /* --- All kinds ---------------------------------------------------------------------------------- */
 
-/* The magnitude that transformers derives from YaRN's factor is the one that recipes know. */
 static bool
-check_yarn(const Places *places, GError **error)
+read_yarn(SundogSource *source, const Places *places, GError **error)
 {
-    static const char *const refused[] = {"attention_factor", "mscale", "mscale_all_dim",
-                                          "beta_fast", "beta_slow"};
-    static const double usual[] = {NAN, NAN, NAN, 32, 1};
+    static const char *const refused[] = {"mscale", "mscale_all_dim"};
     for (size_t i = 0; i < G_N_ELEMENTS(refused); i++) {
-        double number;
-        if (!sundog_json_has(places->scaling, refused[i]) ||
-            (get_number(places, refused[i], &number) && number == usual[i]))
+        if (!sundog_json_has(places->scaling, refused[i]))
             continue;
         g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
                     "config.json: rotary scaling \"yarn\" with %s is not known here", refused[i]);
         return false;
     }
+    set_from(source, places, "factor", "rope.scaling.factor");
+    set_from(source, places, "original_max_position_embeddings",
+             "rope.scaling.original_context_length");
+    set_from(source, places, "attention_factor", "rope.scaling.attn_factor");
+    set_from(source, places, "beta_fast", "rope.scaling.yarn_beta_fast");
+    set_from(source, places, "beta_slow", "rope.scaling.yarn_beta_slow");
     return true;
 }
+
+/* --- LongRoPE ----------------------------------------------------------------------------------- */
+
+static bool
+add_long_factors(SundogSource *source, const Places *places, const char *own, const char *name,
+                 GError **error)
+{
+    JsonArray *numbers = sundog_json_get_array(places->scaling, own);
+    uint32_t dims = get_rope_dims(source);
+    guint n = numbers != NULL ? json_array_get_length(numbers) : 0;
+    if (n != dims / 2 || n == 0) {
+        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+                    "config.json: %s has %u numbers, expected %u", own, n, dims / 2);
+        return false;
+    }
+    float *factors = sundog_source_own(source, g_new(float, n), g_free);
+    for (guint i = 0; i < n; i++) {
+        JsonNode *node = json_array_get_element(numbers, i);
+        factors[i] = JSON_NODE_HOLDS_VALUE(node) ? (float)json_node_get_double(node) : 0;
+    }
+    const SundogSourceTensor tensor = {.name = name,
+                                       .own_name = own,
+                                       .type = SUNDOG_GGUF_F32,
+                                       .shape = {n, 1, 1, 1},
+                                       .n_bytes = n * sizeof(float),
+                                       .data = (const uint8_t *)factors};
+    return sundog_source_add_tensor(source, &tensor);
+}
+
+/* Cosine and sine are multiplied by sqrt(1 + ln(factor) / ln(original context)) where a file does not say
+ * otherwise; the factor is how many times the context has grown. */
+static bool
+read_longrope(SundogSource *source, const Places *places, GError **error)
+{
+    double original = 0;
+    uint64_t context = 0;
+    if (!get_number(places, "original_max_position_embeddings", &original) || !(original > 1) ||
+        !sundog_source_get_uint(source, "context_length", &context)) {
+        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+                    "config.json: original_max_position_embeddings is no number above 1, which "
+                    "rotary scaling \"longrope\" needs");
+        return false;
+    }
+    double factor = (double)context / original;
+    set_from(source, places, "original_max_position_embeddings",
+             "rope.scaling.original_context_length");
+    set_from(source, places, "attention_factor", "rope.scaling.attn_factor");
+    if (!sundog_source_has(source, "rope.scaling.attn_factor") && factor > 1)
+        sundog_source_set_float(source, "rope.scaling.attn_factor",
+                                "config.json: original_max_position_embeddings",
+                                sqrt(1 + log(factor) / log(original)));
+    return add_long_factors(source, places, "long_factor", "rope_factors_long.weight", error) &&
+           add_long_factors(source, places, "short_factor", "rope_factors_short.weight", error);
+}
+
+/* --- Choice ------------------------------------------------------------------------------------- */
 
 static bool
 read_scaling(SundogSource *source, const Places *places, GError **error)
@@ -174,22 +231,34 @@ read_scaling(SundogSource *source, const Places *places, GError **error)
         return true;
     if (strcmp(type, "llama3") == 0)
         return add_llama3_factors(source, places, error);
+    if (strcmp(type, "longrope") == 0 || strcmp(type, "su") == 0)
+        return read_longrope(source, places, error);
     if (strcmp(type, "linear") != 0 && strcmp(type, "yarn") != 0) {
         g_autofree char *shown = sundog_format_quote(type, NULL);
         g_set_error(
             error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
             "config.json: rotary scaling %s is not known here; known are: default, dynamic, "
-            "linear, llama3, yarn",
+            "linear, llama3, longrope, yarn",
             shown);
         return false;
     }
     sundog_source_set_text(source, "rope.scaling.type", "config.json: rope_type", type);
+    if (strcmp(type, "yarn") == 0)
+        return read_yarn(source, places, error);
     set_from(source, places, "factor", "rope.scaling.factor");
-    if (strcmp(type, "linear") == 0)
-        return true;
-    set_from(source, places, "original_max_position_embeddings",
-             "rope.scaling.original_context_length");
-    return check_yarn(places, error);
+    return true;
+}
+
+/* The rotation of layers with a window, where it differs. */
+static void
+read_window_base(SundogSource *source, JsonObject *scaling, JsonObject *config)
+{
+    const Places places = {.scaling = sundog_json_get_object(scaling, "sliding_attention"),
+                           .config = config};
+    if (sundog_json_has(places.scaling, "rope_theta"))
+        set_from(source, &places, "rope_theta", "rope.freq_base_swa");
+    else
+        set_from(source, &places, "rope_local_base_freq", "rope.freq_base_swa");
 }
 
 bool
@@ -200,6 +269,7 @@ sundog_hf_rope_read(SundogSource *source, JsonObject *config, GError **error)
     if (places.scaling == NULL)
         places.scaling = sundog_json_get_object(config, "rope_scaling");
     /* Where kinds of layers differ, the recipe's main one attends to everything. */
+    read_window_base(source, places.scaling, config);
     JsonObject *full = sundog_json_get_object(places.scaling, "full_attention");
     if (full != NULL)
         places.scaling = full;

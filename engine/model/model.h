@@ -128,7 +128,7 @@ typedef struct {
     uint32_t context_length; /* what it was trained for, in tokens */
     SundogRope rope;
     uint32_t window;        /* of the layers that have one, in tokens; 0 where none has */
-    SundogRope window_rope; /* of the layers that have a window */
+    SundogRope window_rope; /* of the layers that have a window, where they rotate otherwise */
     SundogLayer *layers;    /* [n_layers] owned; they point into this struct */
 } SundogModelDimensions;
 

@@ -372,8 +372,7 @@ expect_windows(GgufBuilder *builder, const char *expected)
     for (uint32_t i = 0; i < dimensions->n_layers; i++) {
         const SundogLayer *layer = &dimensions->layers[i];
         g_assert_cmpuint(layer->window, ==, expected[i] == '1' ? 100 : 0);
-        g_assert_true(layer->rope ==
-                      (expected[i] == '1' ? &dimensions->window_rope : &dimensions->rope));
+        g_assert_true(layer->rope == &dimensions->rope);
     }
 }
 
@@ -396,6 +395,13 @@ test_window(void)
     gguf_builder_set_u32(&builder, "llama.attention.sliding_window", 100);
     gguf_builder_set_i32s(&builder, "llama.attention.sliding_window_pattern", pattern, 2);
     expect_windows(&builder, "01");
+    model_fixture_build(&builder);
+    gguf_builder_set_u32(&builder, "llama.attention.sliding_window", 100);
+    gguf_builder_set_f32(&builder, "llama.rope.freq_base_swa", 500);
+    g_autoptr(SundogModel) model = open_built(&builder);
+    const SundogModelDimensions *dimensions = sundog_model_get_dimensions(model);
+    g_assert_true(dimensions->layers[1].rope == &dimensions->window_rope);
+    g_assert_cmpfloat(dimensions->window_rope.base, ==, 500);
     model_fixture_build(&builder);
     gguf_builder_set_i32s(&builder, "llama.attention.sliding_window_pattern", pattern, 1);
     expect_invalid(&builder, "sliding_window_pattern tells of 1 layers, expected 2");

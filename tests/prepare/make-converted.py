@@ -90,6 +90,39 @@ FAMILIES = {
     'smollm3': ('SmolLM3', 'SmolLM3ForCausalLM', {'head_dim': 8, 'num_hidden_layers': 4}),
 }
 
+SMALL = {'hidden_size': 16, 'intermediate_size': 24, 'num_attention_heads': 2, 'num_key_value_heads': 1,
+         'head_dim': 8}
+YARN = {'rope_type': 'yarn', 'rope_theta': 500000.0, 'factor': 8.0, 'attention_factor': 1.2, 'beta_fast': 16.0,
+        'beta_slow': 2.0, 'original_max_position_embeddings': 32}
+
+# The same for folders that are read as transformers saves them, in names that begin with "hf-": those
+# whose settings or tensors need more than other names.
+SAVED = {
+    'hf-gemma2': ('Gemma2', 'Gemma2ForCausalLM',
+                  {**SMALL, 'num_hidden_layers': 2, 'sliding_window': 20, 'query_pre_attn_scalar': 12,
+                   'attn_logit_softcapping': 2.0, 'final_logit_softcapping': 3.0}),
+    'hf-gemma3': ('Gemma3Text', 'Gemma3ForCausalLM',
+                  {**SMALL, 'layer_types': ['full_attention', 'sliding_attention'], 'sliding_window': 20,
+                   'query_pre_attn_scalar': 8}),
+    'hf-glm4': ('Glm4', 'Glm4ForCausalLM', {**SMALL, 'partial_rotary_factor': 0.5, 'attention_bias': True}),
+    'hf-granite': ('Granite', 'GraniteForCausalLM',
+                   {**SMALL, 'attention_multiplier': 0.3, 'embedding_multiplier': 12.0,
+                    'residual_multiplier': 0.22, 'logits_scaling': 8.0}),
+    'hf-mistral': ('Mistral', 'MistralForCausalLM', {**SMALL, 'sliding_window': 20}),
+    'hf-olmo3': ('Olmo3', 'Olmo3ForCausalLM',
+                 {**SMALL, 'layer_types': ['sliding_attention', 'full_attention'], 'sliding_window': 20,
+                  'rope_parameters': {'full_attention': YARN,
+                                      'sliding_attention': {'rope_type': 'default', 'rope_theta': 500000.0}}}),
+    'hf-phi3': ('Phi3', 'Phi3ForCausalLM',
+                {**SMALL, 'sliding_window': 20, 'original_max_position_embeddings': 32,
+                 'partial_rotary_factor': 1.0,
+                 'rope_parameters': {'rope_type': 'longrope', 'rope_theta': 10000.0, 'partial_rotary_factor': 1.0,
+                                     'original_max_position_embeddings': 32,
+                                     'long_factor': [1.0, 1.5, 3.0, 8.0],
+                                     'short_factor': [1.0, 1.1, 1.2, 1.4]}}),
+    'hf-smollm3': ('SmolLM3', 'SmolLM3ForCausalLM', {**SMALL, 'no_rope_layers': [1, 0]}),
+}
+
 # Files in Q8_0; the others are in F16.
 QUANTIZED = {'qwen2moe'}
 
@@ -121,7 +154,7 @@ def randomize(model, quantized):
 
 
 def make_model(name):
-    config_class, model_class, configuration = FAMILIES[name]
+    config_class, model_class, configuration = {**FAMILIES, **SAVED}[name]
     torch.manual_seed(sum(map(ord, name)))
     config = getattr(transformers, config_class + 'Config')(**{**SIZES, **configuration})
     config._attn_implementation = 'eager'
@@ -131,10 +164,13 @@ def make_model(name):
 
 
 def save_tokenizer(folder):
-    """Letters alone: what the converter counts tokens by."""
-    vocabulary = {chr(33 + i): i for i in range(VOCABULARY)}
-    model = tokenizers.models.BPE(vocab=vocabulary, merges=[])
-    tokenizers.Tokenizer(model).save(os.path.join(folder, 'tokenizer.json'))
+    """Letters alone, and an end: what the converter counts tokens by."""
+    vocabulary = {chr(33 + i): i for i in range(VOCABULARY - 1)}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(vocab=vocabulary, merges=[]))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = tokenizers.decoders.ByteLevel()
+    tokenizer.add_special_tokens(['<|end|>'])
+    tokenizer.save(os.path.join(folder, 'tokenizer.json'), pretty=False)
 
 
 def convert(folder, path, quantized):
@@ -166,6 +202,15 @@ def write_numbers(path, model):
 
 def make(output, name):
     model = make_model(name)
+    if name in SAVED:
+        folder = os.path.join(output, name)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.copy_(parameter.half().float())
+        write_numbers(folder + '.json', model)
+        model.half().save_pretrained(folder)
+        save_tokenizer(folder)
+        return
     with tempfile.TemporaryDirectory() as folder:
         model.save_pretrained(folder)
         save_tokenizer(folder)
@@ -177,7 +222,7 @@ def main():
     if len(sys.argv) < 3:
         print(__doc__)
         return 2
-    for name in sys.argv[3:] or FAMILIES:
+    for name in sys.argv[3:] or [*FAMILIES, *SAVED]:
         make(sys.argv[2], name)
     return 0
 

@@ -1,0 +1,54 @@
+/* Kinds of layers. Source of the names: transformers' configurations. */
+
+#include "engine/model/hf-layers.h"
+
+#include "engine/format/error.h"
+#include "engine/format/json-members.h"
+
+#include <string.h>
+
+static const char *
+get_kind(JsonArray *kinds, guint layer)
+{
+    JsonNode *node = json_array_get_element(kinds, layer);
+    return JSON_NODE_HOLDS_VALUE(node) && json_node_get_value_type(node) == G_TYPE_STRING
+               ? json_node_get_string(node)
+               : NULL;
+}
+
+static bool
+read_windows(SundogSource *source, JsonObject *config, GError **error)
+{
+    JsonArray *kinds = sundog_json_get_array(config, "layer_types");
+    g_autoptr(JsonArray) windows = json_array_new();
+    if (kinds == NULL)
+        return true;
+    for (guint i = 0; i < json_array_get_length(kinds); i++) {
+        const char *kind = get_kind(kinds, i);
+        bool has_window = g_strcmp0(kind, "sliding_attention") == 0;
+        if (!has_window && g_strcmp0(kind, "full_attention") != 0) {
+            g_autofree char *shown = sundog_format_quote(kind, "no text");
+            g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                        "config.json: layer_types names %s for layer %u, known are: "
+                        "full_attention, sliding_attention",
+                        shown, i);
+            return false;
+        }
+        json_array_add_boolean_element(windows, has_window);
+    }
+    g_autoptr(JsonNode) node = json_node_init_array(json_node_alloc(), windows);
+    sundog_source_set(source, "attention.sliding_window_pattern", "config.json: layer_types", node);
+    return true;
+}
+
+bool
+sundog_hf_layers_read(SundogSource *source, JsonObject *config, GError **error)
+{
+    JsonNode *rope = sundog_json_has(config, "no_rope_layers")
+                         ? json_object_get_member(config, "no_rope_layers")
+                         : NULL;
+    /* 1 where a layer rotates, whatever the name says. */
+    if (rope != NULL && JSON_NODE_HOLDS_ARRAY(rope))
+        sundog_source_set(source, "attention.rope_pattern", "config.json: no_rope_layers", rope);
+    return read_windows(source, config, error);
+}
