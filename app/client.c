@@ -1,7 +1,7 @@
 /* libsoup calls as GTasks. */
 
 #include "app/client.h"
-#include "app/json-fields.h"
+#include "engine/format/json-members.h"
 #include "engine/format/json.h"
 #include <libsoup/soup.h>
 #include <string.h>

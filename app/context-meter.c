@@ -1,7 +1,7 @@
 /* Two counts and a delayed call. */
 
 #include "app/context-meter.h"
-#include "app/json-fields.h"
+#include "engine/format/json-members.h"
 #include "engine/format/json.h"
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Formatting; every sentence is whole, so that it can be translated. */
 
 #include "app/figures.h"
-#include "app/json-fields.h"
+#include "engine/format/json-members.h"
 #include "engine/format/json.h"
 #include <glib/gi18n.h>
 #include <math.h>

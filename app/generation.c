@@ -1,7 +1,7 @@
 /* A chat completion's stream into a message. */
 
 #include "app/generation.h"
-#include "app/json-fields.h"
+#include "engine/format/json-members.h"
 #include "engine/format/json.h"
 #include <glib/gi18n.h>
 #include <string.h>

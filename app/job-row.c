@@ -3,8 +3,8 @@
 #include "app/job-row.h"
 #include "app/application.h"
 #include "app/figures.h"
-#include "app/json-fields.h"
 #include "app/meter.h"
+#include "engine/format/json-members.h"
 #include <glib/gi18n.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "app/job-strip.h"
 #include "app/application.h"
 #include "app/job-row.h"
-#include "app/json-fields.h"
+#include "engine/format/json-members.h"
 #include <string.h>
 
 struct _SundogJobStrip {

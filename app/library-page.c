@@ -3,9 +3,9 @@
 #include "app/library-page.h"
 #include "app/application.h"
 #include "app/figures.h"
-#include "app/json-fields.h"
 #include "app/library-row.h"
 #include "app/window.h"
+#include "engine/format/json-members.h"
 #include <glib/gi18n.h>
 #include <string.h>
 

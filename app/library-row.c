@@ -3,7 +3,7 @@
 #include "app/library-row.h"
 #include "app/application.h"
 #include "app/figures.h"
-#include "app/json-fields.h"
+#include "engine/format/json-members.h"
 #include <glib/gi18n.h>
 #include <stdbool.h>
 #include <string.h>
@@ -39,14 +39,16 @@ append_fact(GString *facts, const char *fact)
         g_string_append_printf(facts, "%s%s", facts->len ? " · " : "", fact);
 }
 
-static double
-get_bytes(JsonObject *entry)
+/* On disk; where the catalogue does not know it, what so many parameters take. */
+static char *
+dup_size(JsonObject *entry)
 {
     double bytes = sundog_json_get_number(entry, "bytes", 0);
-    JsonArray *files = sundog_json_get_array(entry, "files");
-    for (unsigned i = 0; bytes <= 0 && files && i < json_array_get_length(files); i++)
-        bytes += sundog_json_get_number(sundog_json_get_element(files, i), "bytes", 0);
-    return bytes;
+    double estimate = sundog_json_get_number(entry, "estimated_bytes", 0);
+    g_autofree char *size = sundog_figures_dup_bytes(bytes > 0 ? bytes : estimate);
+    if (bytes > 0)
+        return g_steal_pointer(&size);
+    return estimate > 0 ? g_strdup_printf(_("about %s"), size) : NULL;
 }
 
 static char *
@@ -55,17 +57,14 @@ dup_facts(JsonObject *entry)
     GString *facts = g_string_new(NULL);
     double n_parameters = sundog_json_get_number(entry, "n_parameters", 0);
     double context = sundog_json_get_number(entry, "context_length", 0);
-    double bytes = get_bytes(entry);
+    g_autofree char *size = dup_size(entry);
     append_fact(facts, sundog_json_get_string(entry, "maker", NULL));
     if (n_parameters > 0) {
         g_autofree char *count = sundog_figures_dup_count(n_parameters);
         g_autofree char *text = g_strdup_printf(_("%s parameters"), count);
         append_fact(facts, text);
     }
-    if (bytes > 0) {
-        g_autofree char *size = sundog_figures_dup_bytes(bytes);
-        append_fact(facts, size);
-    }
+    append_fact(facts, size);
     append_fact(facts, sundog_json_get_string(entry, "licence", NULL));
     if (context > 0) {
         g_autofree char *number = sundog_figures_dup_number(context);
@@ -79,6 +78,23 @@ static double
 get_machine_bytes(void)
 {
     return (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE);
+}
+
+/* Whether what the catalogue offers can run here: weights alone tell when it cannot. */
+static char *
+dup_fit_of_offer(JsonObject *entry)
+{
+    const char *needs = sundog_json_get_string(entry, "needs", NULL);
+    double bytes =
+        sundog_json_get_number(entry, "bytes", sundog_json_get_number(entry, "estimated_bytes", 0));
+    if (needs)
+        return g_strdup_printf(_("Cannot run yet: it needs %s"), needs);
+    if (bytes <= get_machine_bytes())
+        return NULL;
+    g_autofree char *wants = sundog_figures_dup_bytes(bytes);
+    g_autofree char *has = sundog_figures_dup_bytes(get_machine_bytes());
+    return g_strdup_printf(_("Does not fit: needs more than %s of memory, this computer has %s"),
+                           wants, has);
 }
 
 /* The core's own plan of memory and its measured speed, in words; NULL where neither is known. */
@@ -136,6 +152,8 @@ fill_state(SundogLibraryRow *self)
         set_tag(self, NULL, NULL);
     if (available)
         gtk_widget_add_css_class(GTK_WIDGET(self->main), "suggested-action");
+    gtk_widget_set_sensitive(GTK_WIDGET(self->main),
+                             !available || !sundog_json_has(self->entry, "needs"));
 }
 
 static void
@@ -144,7 +162,10 @@ fill(SundogLibraryRow *self)
     const char *title = sundog_shelf_get_title(get_shelf(), self->entry);
     const char *problem = sundog_json_get_string(self->entry, "problem", NULL);
     g_autofree char *facts = dup_facts(self->entry);
-    g_autofree char *fit = problem ? g_strdup(problem) : dup_fit(self->entry);
+    bool available = self->kind == SUNDOG_LIBRARY_AVAILABLE;
+    g_autofree char *fit = problem     ? g_strdup(problem)
+                           : available ? dup_fit_of_offer(self->entry)
+                                       : dup_fit(self->entry);
     g_autofree char *remove = g_strdup_printf(_("Delete %s"), title);
     gtk_label_set_text(self->name, title);
     gtk_label_set_text(self->facts, facts);

@@ -2,7 +2,7 @@
 
 #include "app/log-view.h"
 #include "app/application.h"
-#include "app/json-fields.h"
+#include "engine/format/json-members.h"
 #include <glib/gi18n.h>
 #include <stdbool.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "app/model-switcher.h"
 #include "app/application.h"
 #include "app/figures.h"
-#include "app/json-fields.h"
+#include "engine/format/json-members.h"
 #include <glib/gi18n.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* A few entries; the chat keeps them as the JSON that a request carries. */
 
 #include "app/parameters.h"
-#include "app/json-fields.h"
+#include "engine/format/json-members.h"
 #include "engine/format/json.h"
 #include <math.h>
 #include <stdbool.h>

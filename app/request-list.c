@@ -3,7 +3,7 @@
 #include "app/request-list.h"
 #include "app/application.h"
 #include "app/figures.h"
-#include "app/json-fields.h"
+#include "engine/format/json-members.h"
 #include <glib/gi18n.h>
 #include <stdbool.h>
 #include <string.h>

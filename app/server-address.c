@@ -1,7 +1,7 @@
 /* The published fields as an address that this computer can use. */
 
 #include "app/server-address.h"
-#include "app/json-fields.h"
+#include "engine/format/json-members.h"
 #include "engine/library/config.h"
 #include "engine/library/server-file.h"
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The event stream into a few arrays. */
 
 #include "app/server-feed.h"
-#include "app/json-fields.h"
+#include "engine/format/json-members.h"
 #include "engine/format/json.h"
 #include <string.h>
 

@@ -4,12 +4,12 @@
 #include "app/application.h"
 #include "app/autostart.h"
 #include "app/figures.h"
-#include "app/json-fields.h"
 #include "app/log-view.h"
 #include "app/request-list.h"
 #include "app/sideways.h"
 #include "app/snippets.h"
 #include "app/window.h"
+#include "engine/format/json-members.h"
 #include <glib/gi18n.h>
 #include <string.h>
 

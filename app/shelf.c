@@ -1,7 +1,7 @@
 /* Two calls after each change, and what they brought. */
 
 #include "app/shelf.h"
-#include "app/json-fields.h"
+#include "engine/format/json-members.h"
 #include <string.h>
 
 struct _SundogShelf {

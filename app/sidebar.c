@@ -4,7 +4,7 @@
 #include "app/sidebar.h"
 #include "app/application.h"
 #include "app/chat-row.h"
-#include "app/json-fields.h"
+#include "engine/format/json-members.h"
 #include <glib/gi18n.h>
 #include <string.h>
 

@@ -73,13 +73,14 @@ list_library(void)
     return SUNDOG_EXIT_OK;
 }
 
-static uint64_t
-get_bytes(const SundogCatalogueEntry *entry)
+/* "4.9 GB", "about 4.9 GB" where the catalogue does not know the files' sizes, or nothing. */
+static char *
+dup_size(const SundogCatalogueEntry *entry)
 {
-    uint64_t n_bytes = 0;
-    for (uint32_t i = 0; i < entry->n_files; i++)
-        n_bytes += entry->files[i].n_bytes;
-    return n_bytes;
+    bool is_exact;
+    uint64_t n_bytes = sundog_catalogue_entry_get_bytes(entry, &is_exact);
+    g_autofree char *size = sundog_terminal_dup_size(n_bytes);
+    return n_bytes == 0 ? g_strdup("") : g_strconcat(is_exact ? "" : "about ", size, NULL);
 }
 
 static int
@@ -95,10 +96,9 @@ list_catalogue(void)
         json_array_add_object_element(array, json_object_ref(entry->json));
         if (sundog_command_json)
             continue;
-        uint64_t n_bytes = get_bytes(entry);
-        g_autofree char *size = n_bytes > 0 ? sundog_terminal_dup_size(n_bytes) : g_strdup("");
-        printf("  %-32s %10s  %s%s%s\n", entry->name, size, entry->title,
-               entry->licence != NULL ? ", " : "", entry->licence != NULL ? entry->licence : "");
+        g_autofree char *size = dup_size(entry);
+        printf("  %-32s %16s  %s, %s%s%s\n", entry->name, size, entry->title, entry->licence,
+               entry->needs != NULL ? "; needs " : "", entry->needs != NULL ? entry->needs : "");
     }
     JsonObject *object = json_object_new();
     json_object_set_array_member(object, "available", array);

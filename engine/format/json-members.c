@@ -1,4 +1,4 @@
-/* Members of objects. */
+/* json-glib's own getters print criticals where a type is not the expected one; these do not. */
 
 #include "engine/format/json-members.h"
 
@@ -37,6 +37,8 @@ sundog_json_get_array(JsonObject *object, const char *name)
 JsonObject *
 sundog_json_get_element(JsonArray *array, guint index)
 {
+    if (array == NULL || index >= json_array_get_length(array))
+        return NULL;
     JsonNode *node = json_array_get_element(array, index);
     return JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
 }
@@ -58,4 +60,11 @@ sundog_json_get_double(JsonObject *object, const char *name, double *number)
         return false;
     *number = json_node_get_double(node);
     return true;
+}
+
+double
+sundog_json_get_number(JsonObject *object, const char *name, double usual)
+{
+    sundog_json_get_double(object, name, &usual);
+    return usual;
 }

@@ -9,12 +9,13 @@
 /* The value, else the usual one. */
 const char *sundog_json_get_string(JsonObject *object, const char *name, const char *usual);
 bool sundog_json_get_bool(JsonObject *object, const char *name, bool usual);
-/* Whole or not; false, and *number as it was, where it is none. */
+double sundog_json_get_number(JsonObject *object, const char *name, double usual);
+/* The same where it must be told apart; false, and *number as it was, where there is none. */
 bool sundog_json_get_double(JsonObject *object, const char *name, double *number);
 /* NULL where there is none. */
 JsonObject *sundog_json_get_object(JsonObject *object, const char *name);
 JsonArray *sundog_json_get_array(JsonObject *object, const char *name);
-/* An element that is an object, or NULL. */
+/* An element that is an object, or NULL, as for an index behind the end. The array may be NULL. */
 JsonObject *sundog_json_get_element(JsonArray *array, guint index);
 /* Whether the member is there and not null. */
 bool sundog_json_has(JsonObject *object, const char *name);

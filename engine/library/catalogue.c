@@ -3,6 +3,7 @@
 #include "engine/library/catalogue.h"
 
 #include "engine/format/error.h"
+#include "engine/format/json-members.h"
 #include "engine/format/json.h"
 #include "engine/library/library.h"
 #include <string.h>
@@ -26,28 +27,6 @@ entry_clear(void *data)
     sundog_error_set(error, SUNDOG_LIBRARY_ERROR, SUNDOG_LIBRARY_ERROR_INVALID, \
                      "The catalogue " __VA_ARGS__)
 
-static const char *
-get_text(JsonObject *object, const char *key)
-{
-    JsonNode *node = json_object_get_member(object, key);
-    return node && json_node_get_value_type(node) == G_TYPE_STRING ? json_node_get_string(node)
-                                                                   : NULL;
-}
-
-static JsonArray *
-get_array(JsonObject *object, const char *key)
-{
-    JsonNode *node = json_object_get_member(object, key);
-    return node && JSON_NODE_HOLDS_ARRAY(node) ? json_node_get_array(node) : NULL;
-}
-
-static JsonObject *
-get_object(JsonArray *array, guint index)
-{
-    JsonNode *node = json_array_get_element(array, index);
-    return JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
-}
-
 static bool
 is_sha256(const char *text)
 {
@@ -58,9 +37,9 @@ is_sha256(const char *text)
 static bool
 read_file(JsonObject *object, const char *model, SundogCatalogueFile *file, GError **error)
 {
-    file->name = get_text(object, "name");
-    file->url = get_text(object, "url");
-    file->sha256 = get_text(object, "sha256");
+    file->name = sundog_json_get_string(object, "name", NULL);
+    file->url = sundog_json_get_string(object, "url", NULL);
+    file->sha256 = sundog_json_get_string(object, "sha256", NULL);
     int64_t n_bytes = json_object_get_int_member_with_default(object, "bytes", 0);
     if (!file->name || strchr(file->name, ':') || !sundog_library_name_is_valid(file->name))
         return fail(error, "entry %s has a file without a proper name", model);
@@ -80,14 +59,14 @@ read_file(JsonObject *object, const char *model, SundogCatalogueFile *file, GErr
 static bool
 read_files(JsonObject *object, SundogCatalogueEntry *entry, GError **error)
 {
-    JsonArray *files = get_array(object, "files");
+    JsonArray *files = sundog_json_get_array(object, "files");
     if (!files || json_array_get_length(files) == 0)
         return fail(error, "entry %s has no files", entry->name);
     entry->n_files = json_array_get_length(files);
     SundogCatalogueFile *list = g_new0(SundogCatalogueFile, entry->n_files);
     entry->files = list;
     for (guint i = 0; i < entry->n_files; i++) {
-        JsonObject *file = get_object(files, i);
+        JsonObject *file = sundog_json_get_element(files, i);
         if (!file)
             return fail(error, "entry %s: file %u is no object", entry->name, i);
         if (!read_file(file, entry->name, &list[i], error))
@@ -99,9 +78,10 @@ read_files(JsonObject *object, SundogCatalogueEntry *entry, GError **error)
 static bool
 read_entry(SundogCatalogue *catalogue, JsonObject *object, guint index, GError **error)
 {
-    SundogCatalogueEntry entry = {.name = get_text(object, "name"),
-                                  .title = get_text(object, "title"),
-                                  .licence = get_text(object, "licence"),
+    SundogCatalogueEntry entry = {.name = sundog_json_get_string(object, "name", NULL),
+                                  .title = sundog_json_get_string(object, "title", NULL),
+                                  .licence = sundog_json_get_string(object, "licence", NULL),
+                                  .needs = sundog_json_get_string(object, "needs", NULL),
                                   .json = object};
     if (!entry.name || strpbrk(entry.name, ":@") || !sundog_library_name_is_valid(entry.name))
         return fail(error, "entry %u has no proper name", index);
@@ -124,11 +104,11 @@ read_root(SundogCatalogue *catalogue, GError **error)
     if (version != CATALOGUE_VERSION)
         return fail(error, "has version %" G_GINT64_FORMAT ", this program reads %d", version,
                     CATALOGUE_VERSION);
-    JsonArray *models = get_array(root, "models");
+    JsonArray *models = sundog_json_get_array(root, "models");
     if (!models)
         return fail(error, "has no list of models");
     for (guint i = 0; i < json_array_get_length(models); i++) {
-        JsonObject *object = get_object(models, i);
+        JsonObject *object = sundog_json_get_element(models, i);
         if (!object)
             return fail(error, "entry %u is no object", i);
         if (!read_entry(catalogue, object, i, error))
@@ -198,4 +178,39 @@ sundog_catalogue_find(const SundogCatalogue *catalogue, const char *name)
             return entry;
     }
     return NULL;
+}
+
+/* Bits of a weight by what stands in a file's name, as whole models of that kind come out: their larger
+ * matrices may be of another type than the name says. */
+static double
+guess_bits(const char *file)
+{
+    static const struct {
+        const char *type;
+        double bits;
+    } types[] = {{"q2_k", 3.2},  {"q3_k", 4.0}, {"q4_0", 4.7}, {"q4_1", 5.1},
+                 {"q4_k", 4.9},  {"q5_k", 5.7}, {"q6_k", 6.6}, {"q8_0", 8.5},
+                 {"mxfp4", 4.6}, {"f16", 16},   {"bf16", 16}};
+    g_autofree char *lower = g_ascii_strdown(file, -1);
+    for (size_t i = 0; i < G_N_ELEMENTS(types); i++) {
+        if (strstr(lower, types[i].type) != NULL)
+            return types[i].bits;
+    }
+    return 0;
+}
+
+uint64_t
+sundog_catalogue_entry_get_bytes(const SundogCatalogueEntry *entry, bool *is_exact)
+{
+    uint64_t n_bytes = 0;
+    *is_exact = true;
+    for (uint32_t i = 0; i < entry->n_files; i++) {
+        n_bytes += entry->files[i].n_bytes;
+        *is_exact = *is_exact && entry->files[i].n_bytes > 0;
+    }
+    if (*is_exact)
+        return n_bytes;
+    double n_parameters = 0;
+    sundog_json_get_double(entry->json, "n_parameters", &n_parameters);
+    return (uint64_t)(n_parameters * guess_bits(entry->files[0].name) / 8);
 }

@@ -490,6 +490,12 @@ resolve(Pull *pull, const SundogCatalogue *catalogue, GError **error)
 {
     const char *source = pull->options.source;
     const SundogCatalogueEntry *entry = catalogue ? sundog_catalogue_find(catalogue, source) : NULL;
+    if (entry && entry->needs)
+        return fail(
+            error, SUNDOG_LIBRARY_ERROR_REFUSED,
+            "%s could be fetched but not used: it needs %s. A newer version may have it; by "
+            "its URL it is fetched all the same",
+            entry->name, entry->needs);
     if (entry)
         use_entry(pull, entry);
     else if (!use_url(pull, source, error))

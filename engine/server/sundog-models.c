@@ -39,6 +39,9 @@ list_available(SundogServer *server, GPtrArray *entries)
             json_object_set_member(object, key->data,
                                    json_object_dup_member(listed->json, key->data));
         g_list_free(keys);
+        bool is_exact;
+        uint64_t n_bytes = sundog_catalogue_entry_get_bytes(listed, &is_exact);
+        json_object_set_int_member(object, is_exact ? "bytes" : "estimated_bytes", (gint64)n_bytes);
         json_object_set_boolean_member(object, "installed", is_installed(entries, listed->name));
         json_array_add_object_element(array, object);
     }
