@@ -7,6 +7,7 @@
 #include "engine/model/expert-dimensions.h"
 #include "engine/model/families.h"
 #include "engine/model/keys.h"
+#include "engine/model/latent-dimensions.h"
 #include "engine/model/rope-settings.h"
 
 #include <math.h>
@@ -138,7 +139,8 @@ read_head_dim(SundogKeys *keys, SundogModelDimensions *dimensions)
     uint32_t value_dim = sundog_keys_read_count_or(keys, "attention.value_length", MAX_HEAD_DIM,
                                                    dimensions->head_dim);
     g_autofree char *key = sundog_keys_dup_name(keys, "attention.value_length");
-    if (value_dim != dimensions->head_dim)
+    /* Of attention over latents a part of the key is the value. */
+    if (value_dim != dimensions->head_dim && !sundog_keys_has(keys, "attention.kv_lora_rank"))
         sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
                          "%s is %u, expected that of the keys, %u", key, value_dim,
                          dimensions->head_dim);
@@ -207,6 +209,7 @@ read_all(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *di
     read_heads(keys, dimensions);
     read_scales(keys, family, dimensions);
     sundog_rope_settings_read(keys, family, dimensions);
+    sundog_latent_dimensions_read(dimensions, keys);
     if (keys->error == NULL)
         read_layers(keys, family, dimensions);
 }

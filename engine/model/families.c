@@ -5,6 +5,7 @@
 #include <glib.h>
 
 static const SundogFamily families[] = {
+    {.name = "deepseek2", .pairs = SUNDOG_PAIRS_NEIGHBOURS, .has_experts = true},
     {.name = "gemma", .scales_embedding = true},
     {.name = "gemma2", .window_period = 2, .scales_embedding = true, .layers_of_wide_scale = 46},
     {.name = "gemma3",
@@ -24,6 +25,12 @@ static const SundogFamily families[] = {
      .pairs = SUNDOG_PAIRS_NEIGHBOURS_IN_GGUF,
      .finetuned_is_rope = true,
      .divides_logits = true},
+    {.name = "granitemoe",
+     .pairs = SUNDOG_PAIRS_NEIGHBOURS_IN_GGUF,
+     .finetuned_is_rope = true,
+     .divides_logits = true,
+     .has_experts = true,
+     .renormalizes_experts = true},
     {.name = "llama",
      .pairs = SUNDOG_PAIRS_NEIGHBOURS_IN_GGUF,
      .has_experts = true,

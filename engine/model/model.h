@@ -35,6 +35,13 @@ typedef enum {
     X(ATTENTION_Q_BIAS, "blk.%u.attn_q.bias")                   \
     X(ATTENTION_K_BIAS, "blk.%u.attn_k.bias")                   \
     X(ATTENTION_V_BIAS, "blk.%u.attn_v.bias")                   \
+    X(ATTENTION_Q_DOWN, "blk.%u.attn_q_a.weight")               \
+    X(ATTENTION_Q_DOWN_NORM, "blk.%u.attn_q_a_norm.weight")     \
+    X(ATTENTION_Q_UP, "blk.%u.attn_q_b.weight")                 \
+    X(ATTENTION_KV_DOWN, "blk.%u.attn_kv_a_mqa.weight")         \
+    X(ATTENTION_KV_DOWN_NORM, "blk.%u.attn_kv_a_norm.weight")   \
+    X(ATTENTION_K_UP, "blk.%u.attn_k_b.weight")                 \
+    X(ATTENTION_V_UP, "blk.%u.attn_v_b.weight")                 \
     X(ATTENTION_OUTPUT, "blk.%u.attn_output.weight")            \
     X(ATTENTION_OUTPUT_BIAS, "blk.%u.attn_output.bias")         \
     X(ATTENTION_SINKS, "blk.%u.attn_sinks.weight")              \
@@ -87,6 +94,15 @@ typedef struct {
     const SundogRope *rope; /* NULL where nothing is rotated */
 } SundogLayer;
 
+/* Attention over latents (DeepSeek-AI 2024): keys and values are projections of a small vector, which is
+ * what the cache holds. Then n_kv_heads is 1, and head_dim what is cached of a token. */
+typedef struct {
+    uint32_t kv_rank;   /* of that vector; 0: attention is over keys and values */
+    uint32_t q_rank;    /* of the vector that queries are projected from; 0: there is none */
+    uint32_t key_dim;   /* of a head's query and key: a plain part, then rope.n_dims rotated ones */
+    uint32_t value_dim; /* of a head's value */
+} SundogLatentDimensions;
+
 /* A mixture of experts in place of the MLP. */
 typedef struct {
     uint32_t n_experts;      /* 0: every layer has an MLP, and nothing below means anything */
@@ -125,6 +141,7 @@ typedef struct {
     double logit_scale;    /* that logits are multiplied by */
     double logit_softcap;  /* 0 where there is none */
     SundogExpertDimensions experts;
+    SundogLatentDimensions latent;
     uint32_t context_length; /* what it was trained for, in tokens */
     SundogRope rope;
     uint32_t window;        /* of the layers that have one, in tokens; 0 where none has */

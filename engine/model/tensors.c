@@ -19,10 +19,16 @@ typedef enum {
     Q_NORM, /* a head, or all together */
     K_NORM,
     QUERY,
+    ATTENDED, /* what the output projection takes */
     KEY,
     MLP,
     VOCABULARY,
     HALF_ROPE,
+    Q_RANK,
+    KV_RANK,
+    LATENT,    /* what is cached of a token */
+    PLAIN_KEY, /* of a head, without its rotary part */
+    VALUE,     /* of a head */
     EXPERTS,
     EXPERT,
     SHARED,
@@ -32,7 +38,7 @@ typedef struct {
     const char *name; /* GGUF's, with %u for the layer */
     Extent rows;      /* ONE: a vector, which must hold plain floats */
     Extent columns;
-    bool is_stack; /* one after the other for all experts */
+    enum { ONCE, AN_EXPERT, A_HEAD } stack; /* one after the other for all of these */
 } Role;
 
 /* clang-format off */
@@ -50,7 +56,14 @@ static const Role roles[] = {
     [SUNDOG_TENSOR_ATTENTION_Q_BIAS] = {.rows = ONE, .columns = QUERY},
     [SUNDOG_TENSOR_ATTENTION_K_BIAS] = {.rows = ONE, .columns = KEY},
     [SUNDOG_TENSOR_ATTENTION_V_BIAS] = {.rows = ONE, .columns = KEY},
-    [SUNDOG_TENSOR_ATTENTION_OUTPUT] = {.rows = HIDDEN, .columns = QUERY},
+    [SUNDOG_TENSOR_ATTENTION_Q_DOWN] = {.rows = Q_RANK, .columns = HIDDEN},
+    [SUNDOG_TENSOR_ATTENTION_Q_DOWN_NORM] = {.rows = ONE, .columns = Q_RANK},
+    [SUNDOG_TENSOR_ATTENTION_Q_UP]   = {.rows = QUERY, .columns = Q_RANK},
+    [SUNDOG_TENSOR_ATTENTION_KV_DOWN] = {.rows = LATENT, .columns = HIDDEN},
+    [SUNDOG_TENSOR_ATTENTION_KV_DOWN_NORM] = {.rows = ONE, .columns = KV_RANK},
+    [SUNDOG_TENSOR_ATTENTION_K_UP]   = {.rows = KV_RANK, .columns = PLAIN_KEY, .stack = A_HEAD},
+    [SUNDOG_TENSOR_ATTENTION_V_UP]   = {.rows = VALUE, .columns = KV_RANK, .stack = A_HEAD},
+    [SUNDOG_TENSOR_ATTENTION_OUTPUT] = {.rows = HIDDEN, .columns = ATTENDED},
     [SUNDOG_TENSOR_ATTENTION_OUTPUT_BIAS] = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_ATTENTION_SINKS]  = {.rows = ONE, .columns = HEADS},
     [SUNDOG_TENSOR_ATTENTION_Q_NORM] = {.rows = ONE, .columns = Q_NORM},
@@ -64,12 +77,12 @@ static const Role roles[] = {
     [SUNDOG_TENSOR_ROUTER]           = {.rows = EXPERTS, .columns = HIDDEN},
     [SUNDOG_TENSOR_ROUTER_BIAS]      = {.rows = ONE, .columns = EXPERTS},
     [SUNDOG_TENSOR_EXPERT_BIAS]      = {.rows = ONE, .columns = EXPERTS},
-    [SUNDOG_TENSOR_EXPERT_GATE]      = {.rows = EXPERT, .columns = HIDDEN, .is_stack = true},
-    [SUNDOG_TENSOR_EXPERT_UP]        = {.rows = EXPERT, .columns = HIDDEN, .is_stack = true},
-    [SUNDOG_TENSOR_EXPERT_DOWN]      = {.rows = HIDDEN, .columns = EXPERT, .is_stack = true},
-    [SUNDOG_TENSOR_EXPERT_GATE_BIAS] = {.rows = ONE, .columns = EXPERT, .is_stack = true},
-    [SUNDOG_TENSOR_EXPERT_UP_BIAS]   = {.rows = ONE, .columns = EXPERT, .is_stack = true},
-    [SUNDOG_TENSOR_EXPERT_DOWN_BIAS] = {.rows = ONE, .columns = HIDDEN, .is_stack = true},
+    [SUNDOG_TENSOR_EXPERT_GATE]      = {.rows = EXPERT, .columns = HIDDEN, .stack = AN_EXPERT},
+    [SUNDOG_TENSOR_EXPERT_UP]        = {.rows = EXPERT, .columns = HIDDEN, .stack = AN_EXPERT},
+    [SUNDOG_TENSOR_EXPERT_DOWN]      = {.rows = HIDDEN, .columns = EXPERT, .stack = AN_EXPERT},
+    [SUNDOG_TENSOR_EXPERT_GATE_BIAS] = {.rows = ONE, .columns = EXPERT, .stack = AN_EXPERT},
+    [SUNDOG_TENSOR_EXPERT_UP_BIAS]   = {.rows = ONE, .columns = EXPERT, .stack = AN_EXPERT},
+    [SUNDOG_TENSOR_EXPERT_DOWN_BIAS] = {.rows = ONE, .columns = HIDDEN, .stack = AN_EXPERT},
     [SUNDOG_TENSOR_SHARED_GATE]      = {.rows = SHARED, .columns = HIDDEN},
     [SUNDOG_TENSOR_SHARED_UP]        = {.rows = SHARED, .columns = HIDDEN},
     [SUNDOG_TENSOR_SHARED_DOWN]      = {.rows = HIDDEN, .columns = SHARED},
@@ -110,6 +123,7 @@ sundog_model_dup_tensor_name(SundogTensorRole role, uint32_t layer)
 static uint64_t
 get_extent(const SundogModelDimensions *dimensions, Extent extent)
 {
+    bool is_latent = dimensions->latent.kv_rank > 0;
     switch (extent) {
     case ONE:
         return 1;
@@ -124,7 +138,11 @@ get_extent(const SundogModelDimensions *dimensions, Extent extent)
     case HEAD:
         return dimensions->head_dim;
     case QUERY:
-        return (uint64_t)dimensions->n_heads * dimensions->head_dim;
+        return dimensions->n_heads *
+               (uint64_t)(is_latent ? dimensions->latent.key_dim : dimensions->head_dim);
+    case ATTENDED:
+        return dimensions->n_heads *
+               (uint64_t)(is_latent ? dimensions->latent.value_dim : dimensions->head_dim);
     case KEY:
         return (uint64_t)dimensions->n_kv_heads * dimensions->head_dim;
     case MLP:
@@ -133,12 +151,36 @@ get_extent(const SundogModelDimensions *dimensions, Extent extent)
         return dimensions->n_vocabulary;
     case HALF_ROPE:
         return dimensions->rope.n_dims / 2;
+    case Q_RANK:
+        return dimensions->latent.q_rank;
+    case KV_RANK:
+        return dimensions->latent.kv_rank;
+    case LATENT:
+        return dimensions->head_dim;
+    case PLAIN_KEY:
+        return is_latent ? dimensions->latent.key_dim - dimensions->rope.n_dims : 0;
+    case VALUE:
+        return dimensions->latent.value_dim;
     case EXPERTS:
         return dimensions->experts.n_experts;
     case EXPERT:
         return dimensions->experts.size;
     case SHARED:
         return dimensions->experts.shared_size;
+    }
+    g_assert_not_reached();
+}
+
+static uint64_t
+get_n_stacked(const SundogModelDimensions *dimensions, SundogTensorRole role)
+{
+    switch (roles[role].stack) {
+    case ONCE:
+        return 1;
+    case AN_EXPERT:
+        return dimensions->experts.n_experts;
+    case A_HEAD:
+        return dimensions->n_heads;
     }
     g_assert_not_reached();
 }
@@ -243,7 +285,7 @@ read_role(SundogTensors *tensors, const SundogModelDimensions *dimensions, Sundo
         return true;
     uint64_t n_rows = get_extent(dimensions, roles[role].rows);
     uint64_t n_columns = get_extent(dimensions, roles[role].columns);
-    uint64_t n_stacked = roles[role].is_stack ? dimensions->experts.n_experts : 1;
+    uint64_t n_stacked = get_n_stacked(dimensions, role);
     bool is_vector = roles[role].rows == ONE;
     if (!check_shape(&found, n_rows, n_columns, n_stacked, error) ||
         !check_type(&found, is_vector, error))

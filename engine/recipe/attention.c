@@ -120,16 +120,22 @@ emit_attention(SundogBuilder *builder, SundogBufferId qkv, SundogBufferId k_page
 }
 
 SundogBufferId
-sundog_component_attention(SundogBuilder *builder, SundogBufferId x, SundogQkNorm norm)
+sundog_component_attend(SundogBuilder *builder, SundogBufferId qkv)
 {
-    SundogBufferId qkv = add_qkv(builder, x, norm);
     SundogBufferId k_pages = add_pages(builder, "k", true);
     SundogBufferId v_pages = add_pages(builder, "v", false);
     builder->n_caches++;
+    emit_rope(builder, qkv, k_pages, v_pages);
+    return emit_attention(builder, qkv, k_pages, v_pages);
+}
+
+SundogBufferId
+sundog_component_attention(SundogBuilder *builder, SundogBufferId x, SundogQkNorm norm)
+{
+    SundogBufferId qkv = add_qkv(builder, x, norm);
     if (norm == SUNDOG_QK_NORM_HEADS)
         emit_head_norms(builder, qkv);
-    emit_rope(builder, qkv, k_pages, v_pages);
-    SundogBufferId o = emit_attention(builder, qkv, k_pages, v_pages);
+    SundogBufferId o = sundog_component_attend(builder, qkv);
     SundogBufferId out =
         sundog_builder_temporary(builder, "attention.out", builder->dimensions->hidden_size);
     sundog_builder_emit(

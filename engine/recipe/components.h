@@ -28,6 +28,11 @@ SundogBufferId sundog_component_linear(SundogBuilder *builder, SundogBufferId x,
  * are the layer's. */
 SundogBufferId sundog_component_attention(SundogBuilder *builder, SundogBufferId x,
                                           SundogQkNorm norm);
+/* Attention alone, of queries, keys and values side by side [n_rows, (n_heads + 2 n_kv_heads) head_dim],
+ * which it rotates and whose keys and values it caches: [n_rows, n_heads head_dim]. */
+SundogBufferId sundog_component_attend(SundogBuilder *builder, SundogBufferId qkv);
+/* Attention over latents, with the projections of keys and values absorbed (DeepSeek-AI 2024). */
+SundogBufferId sundog_component_latent_attention(SundogBuilder *builder, SundogBufferId x);
 /* W_down (f(W_gate x) * W_up x) (Shazeer 2020). */
 SundogBufferId sundog_component_gated_mlp(SundogBuilder *builder, SundogBufferId x,
                                           SundogGate function);

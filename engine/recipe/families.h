@@ -5,6 +5,8 @@
 
 #include "engine/recipe/builder.h"
 
+/* DeepSeek V2 and V3, Kimi K2: attention over latents, experts in groups. */
+void sundog_deepseek2_emit(SundogBuilder *builder);
 /* Gemma: Llama with another function in its MLP. */
 void sundog_gemma_emit(SundogBuilder *builder);
 /* Gemma 2: norms before and after each half. */
@@ -19,7 +21,7 @@ void sundog_glm4_moe_emit(SundogBuilder *builder);
 void sundog_gpt_oss_emit(SundogBuilder *builder);
 /* The Llama family: norm, grouped-query attention, norm, gated MLP, a residual around each. Also Qwen2,
  * which adds biases to the projections and pairs the halves of a head; and both with experts: Mixtral,
- * Qwen2 MoE. Granite, Phi-3 and SmolLM3 differ in settings and files alone. */
+ * Qwen2 MoE. Granite, dense and with experts, Phi-3 and SmolLM3 differ in settings and files alone. */
 void sundog_llama_emit(SundogBuilder *builder);
 /* OLMo 2 and 3: norms after each half alone, queries and keys normed over all heads together. */
 void sundog_olmo2_emit(SundogBuilder *builder);

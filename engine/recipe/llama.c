@@ -6,6 +6,7 @@
 /* What the families of this file differ in, beside their settings. */
 typedef struct {
     SundogQkNorm qk_norm;
+    bool is_latent; /* attention over latents */
     SundogTensorRole mlp_norm;
     SundogGate gate;
 } Style;
@@ -15,7 +16,8 @@ emit_layer(SundogBuilder *builder, SundogBufferId x, const Style *style)
 {
     SundogBufferId y =
         sundog_component_norm(builder, x, SUNDOG_TENSOR_ATTENTION_NORM, "attention.norm");
-    y = sundog_component_attention(builder, y, style->qk_norm);
+    y = style->is_latent ? sundog_component_latent_attention(builder, y)
+                         : sundog_component_attention(builder, y, style->qk_norm);
     x = sundog_component_residual(builder, x, y, "attention.sum");
     y = sundog_component_norm(builder, x, style->mlp_norm, "mlp.norm");
     y = sundog_component_feed_forward(builder, y, style->gate);
@@ -70,4 +72,10 @@ sundog_gpt_oss_emit(SundogBuilder *builder)
 {
     emit(builder,
          &(Style){.mlp_norm = SUNDOG_TENSOR_ATTENTION_POST_NORM, .gate = SUNDOG_GATE_CLAMPED});
+}
+
+void
+sundog_deepseek2_emit(SundogBuilder *builder)
+{
+    emit(builder, &(Style){.is_latent = true, .mlp_norm = SUNDOG_TENSOR_MLP_NORM});
 }

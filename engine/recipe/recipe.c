@@ -12,6 +12,7 @@
 
 /* clang-format off */
 static const SundogRecipe recipes[] = {
+    {"deepseek2", "DeepSeek V2", sundog_deepseek2_emit},
     {"gemma", "Gemma", sundog_gemma_emit},
     {"gemma2", "Gemma 2", sundog_gemma2_emit},
     {"gemma3", "Gemma 3", sundog_gemma3_emit},
@@ -19,6 +20,7 @@ static const SundogRecipe recipes[] = {
     {"glm4moe", "GLM-4 MoE", sundog_glm4_moe_emit},
     {"gpt-oss", "gpt-oss", sundog_gpt_oss_emit},
     {"granite", "Granite", sundog_llama_emit},
+    {"granitemoe", "Granite MoE", sundog_llama_emit},
     {"llama", "Llama", sundog_llama_emit},
     {"minimax-m2", "MiniMax M2", sundog_olmoe_emit},
     {"olmo2", "OLMo 2", sundog_olmo2_emit},
