@@ -6,6 +6,7 @@
 #include "engine/format/gguf-private.h"
 
 #include "engine/format/error.h"
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -202,6 +203,21 @@ get_real(const Value *value, uint64_t index)
     sundog_reader_init(&reader, value->data + index * n_bytes, n_bytes, "GGUF value");
     return value->type == VALUE_F32 ? (double)sundog_reader_f32(&reader)
                                     : sundog_reader_f64(&reader);
+}
+
+static int
+compare_keys(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+const char **
+sundog_gguf_dup_keys(const SundogGguf *gguf)
+{
+    guint n;
+    const char **keys = (const char **)g_hash_table_get_keys_as_array(gguf->values, &n);
+    qsort(keys, n, sizeof(*keys), compare_keys);
+    return keys;
 }
 
 bool

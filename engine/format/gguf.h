@@ -90,6 +90,8 @@ const char *sundog_gguf_type_name(uint32_t type); /* "Q4_1", or "type 99" intern
  * default is then as wrong as the file: use sundog_gguf_has() to tell the two apart. Texts are borrowed
  * and foreign: of any length, not always UTF-8, and with NUL inside where the file has it. */
 bool sundog_gguf_has(const SundogGguf *gguf, const char *key);
+/* All keys in order, ending in NULL: the array is the caller's, the keys are borrowed. */
+const char **sundog_gguf_dup_keys(const SundogGguf *gguf);
 bool sundog_gguf_get_uint(const SundogGguf *gguf, const char *key, uint64_t *value);
 bool sundog_gguf_get_float(const SundogGguf *gguf, const char *key, double *value);
 bool sundog_gguf_get_bool(const SundogGguf *gguf, const char *key, bool *value);

@@ -34,25 +34,30 @@ find_family(SundogKeys *keys)
     return family;
 }
 
-/* Settings that change what the model computes and that no dimension stands for. */
 static void
-refuse_unknown_settings(SundogKeys *keys)
+refuse_other_directions(SundogKeys *keys)
 {
-    static const char *const names[] = {"attention.clamp_kqv", "expert_group_scale",
-                                        "experts_per_group",   "expert_latent_length",
-                                        "swiglu_clamp_exp",    "swiglu_clamp_shexp"};
-    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
-        g_autofree char *key = sundog_keys_dup_name(keys, names[i]);
-        if (sundog_keys_has(keys, names[i]))
-            sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
-                             "%s is a setting that is not known here", key);
-    }
     g_autofree char *causal = sundog_keys_dup_name(keys, "attention.causal");
-    bool is_causal = true;
-    if (sundog_source_get_bool(keys->source, "attention.causal", &is_causal) && !is_causal)
+    if (!sundog_keys_read_bool_or(keys, "attention.causal", true))
         sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
                          "%s is false, expected true: only models that write text are known here",
                          causal);
+}
+
+/* What nothing has asked about might change what the model computes. The vocabulary's size is compared
+ * later, and the others do not: notes of how the file was made, and sections of positions, which are all
+ * alike where there is nothing but text. */
+static void
+refuse_unknown_settings(SundogKeys *keys)
+{
+    static const char *const harmless[] = {"vocab_size", "tensor_data_layout",
+                                           "rope.scaling.finetuned", "rope.dimension_sections"};
+    for (size_t i = 0; i < G_N_ELEMENTS(harmless); i++)
+        sundog_keys_has(keys, harmless[i]);
+    g_autofree char *name = sundog_source_dup_unasked(keys->source);
+    if (name != NULL)
+        sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                         "%s is a setting that is not known here", name);
 }
 
 /* A window that holds the whole context hides nothing. */
@@ -200,7 +205,7 @@ read_scales(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions 
 static void
 read_all(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *dimensions)
 {
-    refuse_unknown_settings(keys);
+    refuse_other_directions(keys);
     dimensions->architecture = family->name;
     dimensions->norms_whole_rows = family->norms_whole_rows;
     read_sizes(keys, dimensions);
@@ -212,6 +217,7 @@ read_all(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *di
     sundog_latent_dimensions_read(dimensions, keys);
     if (keys->error == NULL)
         read_layers(keys, family, dimensions);
+    refuse_unknown_settings(keys);
 }
 
 bool

@@ -27,6 +27,7 @@ struct SundogSource {
     GArray *tensors;          /* of SundogSourceTensor */
     GHashTable *index;        /* name -> place in `tensors` and 1 */
     GArray *owned;            /* of Owned */
+    GHashTable *asked;        /* names of settings that have been asked about */
 };
 
 static const char *
@@ -54,6 +55,7 @@ sundog_source_new_for_gguf(const SundogGguf *gguf)
 {
     SundogSource *source = g_new0(SundogSource, 1);
     source->gguf = gguf;
+    source->asked = sundog_name_table_new(NULL);
     source->architecture = get_text(gguf, "general.architecture");
     return source;
 }
@@ -79,6 +81,7 @@ sundog_source_new(const char *architecture)
 {
     SundogSource *source = g_new0(SundogSource, 1);
     source->architecture = architecture;
+    source->asked = sundog_name_table_new(NULL);
     source->settings = sundog_name_table_new(setting_free);
     source->tensors = g_array_new(FALSE, FALSE, sizeof(SundogSourceTensor));
     source->index = sundog_name_table_new(NULL);
@@ -93,6 +96,7 @@ sundog_source_free(SundogSource *source)
     if (source == NULL)
         return;
     g_clear_pointer(&source->settings, g_hash_table_unref);
+    g_clear_pointer(&source->asked, g_hash_table_unref);
     g_clear_pointer(&source->index, g_hash_table_unref);
     g_clear_pointer(&source->tensors, g_array_unref);
     g_clear_pointer(&source->owned, g_array_unref);
@@ -205,9 +209,17 @@ sundog_source_dup_key(const SundogSource *source, const char *name)
     return g_strdup(setting != NULL ? setting->own_name : name);
 }
 
+static void
+ask(const SundogSource *source, const char *name)
+{
+    if (!g_hash_table_contains(source->asked, name))
+        g_hash_table_add(source->asked, g_strdup(name));
+}
+
 bool
 sundog_source_has(const SundogSource *source, const char *name)
 {
+    ask(source, name);
     if (source->gguf == NULL)
         return find_setting(source, name) != NULL;
     g_autofree char *key = sundog_source_dup_key(source, name);
@@ -217,6 +229,7 @@ sundog_source_has(const SundogSource *source, const char *name)
 bool
 sundog_source_get_uint(const SundogSource *source, const char *name, uint64_t *value)
 {
+    ask(source, name);
     if (source->gguf == NULL) {
         JsonNode *node = find_value(source, name, G_TYPE_INT64);
         if (node == NULL || json_node_get_int(node) < 0)
@@ -231,6 +244,7 @@ sundog_source_get_uint(const SundogSource *source, const char *name, uint64_t *v
 bool
 sundog_source_get_float(const SundogSource *source, const char *name, double *value)
 {
+    ask(source, name);
     if (source->gguf == NULL) {
         JsonNode *whole = find_value(source, name, G_TYPE_INT64);
         JsonNode *node = whole != NULL ? whole : find_value(source, name, G_TYPE_DOUBLE);
@@ -245,6 +259,7 @@ sundog_source_get_float(const SundogSource *source, const char *name, double *va
 bool
 sundog_source_get_bool(const SundogSource *source, const char *name, bool *value)
 {
+    ask(source, name);
     if (source->gguf == NULL) {
         JsonNode *node = find_value(source, name, G_TYPE_BOOLEAN);
         if (node != NULL)
@@ -258,6 +273,7 @@ sundog_source_get_bool(const SundogSource *source, const char *name, bool *value
 const char *
 sundog_source_get_text(const SundogSource *source, const char *name)
 {
+    ask(source, name);
     if (source->gguf == NULL) {
         JsonNode *node = find_value(source, name, G_TYPE_STRING);
         return node != NULL ? json_node_get_string(node) : NULL;
@@ -269,6 +285,7 @@ sundog_source_get_text(const SundogSource *source, const char *name)
 uint64_t
 sundog_source_get_array_length(const SundogSource *source, const char *name)
 {
+    ask(source, name);
     if (source->gguf == NULL) {
         JsonArray *array = find_array(source, name);
         return array != NULL ? json_array_get_length(array) : 0;
@@ -281,6 +298,7 @@ bool
 sundog_source_get_array_number(const SundogSource *source, const char *name, uint64_t index,
                                double *value)
 {
+    ask(source, name);
     if (source->gguf != NULL) {
         g_autofree char *key = sundog_source_dup_key(source, name);
         return sundog_gguf_get_array_number(source->gguf, key, index, value);
@@ -297,6 +315,46 @@ sundog_source_get_array_number(const SundogSource *source, const char *name, uin
     else
         return false;
     return true;
+}
+
+/* A setting that is off changes nothing, whoever does not know it. */
+static bool
+is_off(const SundogSource *source, const char *name)
+{
+    double number = 1;
+    bool truth = true;
+    return (sundog_source_get_float(source, name, &number) && number == 0) ||
+           (sundog_source_get_bool(source, name, &truth) && !truth);
+}
+
+static char *
+dup_unasked_key(const SundogSource *source)
+{
+    g_autofree char *prefix = g_strconcat(source->architecture, ".", NULL);
+    g_autofree const char **keys = sundog_gguf_dup_keys(source->gguf);
+    for (size_t i = 0; keys[i] != NULL; i++) {
+        const char *name = keys[i] + strlen(prefix);
+        if (g_str_has_prefix(keys[i], prefix) && !g_hash_table_contains(source->asked, name) &&
+            !is_off(source, name))
+            return g_strdup(keys[i]);
+    }
+    return NULL;
+}
+
+char *
+sundog_source_dup_unasked(const SundogSource *source)
+{
+    GHashTableIter iter;
+    gpointer name;
+    gpointer setting;
+    if (source->gguf != NULL)
+        return dup_unasked_key(source);
+    g_hash_table_iter_init(&iter, source->settings);
+    while (g_hash_table_iter_next(&iter, &name, &setting)) {
+        if (!g_hash_table_contains(source->asked, name) && !is_off(source, name))
+            return g_strdup(((Setting *)setting)->own_name);
+    }
+    return NULL;
 }
 
 const char *

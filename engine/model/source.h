@@ -65,6 +65,9 @@ const char *sundog_source_get_text(const SundogSource *source, const char *name)
 uint64_t sundog_source_get_array_length(const SundogSource *source, const char *name);
 bool sundog_source_get_array_number(const SundogSource *source, const char *name, uint64_t index,
                                     double *value);
+/* The file's name of a setting that nothing has asked about so far, other than 0 and false; NULL where
+ * there is none. Owned by the caller. */
+char *sundog_source_dup_unasked(const SundogSource *source);
 /* What the file says of the model as a whole, fit to be shown, or NULL. */
 const char *sundog_source_get_title(const SundogSource *source);
 const char *sundog_source_get_licence(const SundogSource *source);
