@@ -3,8 +3,8 @@
 #include "engine/server/core-text.h"
 
 #include "engine/format/error.h"
+#include "engine/format/json-members.h"
 #include "engine/format/json.h"
-#include "engine/server/describe.h"
 
 #define MAX_TEMPLATE_BYTES (4u << 20)
 
@@ -109,8 +109,8 @@ sundog_core_text_unref(SundogCoreText *text)
 double
 sundog_core_text_get_sampling(const SundogCoreText *text, const char *key, double otherwise)
 {
-    JsonObject *profile = sundog_describe_get_object(
-        sundog_describe_get_object(text->manifest, "sampling"), "default");
+    JsonObject *profile =
+        sundog_json_get_object(sundog_json_get_object(text->manifest, "sampling"), "default");
     return profile ? json_object_get_double_member_with_default(profile, key, otherwise)
                    : otherwise;
 }

@@ -13,13 +13,6 @@ sundog_describe_copy(JsonObject *object, const char *key, JsonObject *from, cons
 }
 
 JsonObject *
-sundog_describe_get_object(JsonObject *object, const char *key)
-{
-    JsonNode *node = object ? json_object_get_member(object, key) : NULL;
-    return node && JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
-}
-
-JsonObject *
 sundog_describe_entry(const SundogLibraryEntry *entry)
 {
     JsonObject *object = json_object_new();

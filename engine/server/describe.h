@@ -8,7 +8,5 @@
 /* The member from_key of `from` under key, or null where there is none. */
 void sundog_describe_copy(JsonObject *object, const char *key, JsonObject *from,
                           const char *from_key);
-/* The member that is an object, borrowed, or NULL. */
-JsonObject *sundog_describe_get_object(JsonObject *object, const char *key);
 /* A new object with name, bytes, damaged and problem. */
 JsonObject *sundog_describe_entry(const SundogLibraryEntry *entry);

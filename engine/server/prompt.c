@@ -24,6 +24,7 @@ encode_chat(const SundogPrompt *prompt, const SundogCoreText *core, SundogRender
 {
     SundogChat chat = {.messages = prompt->messages,
                        .add_generation_prompt = prompt->adds_turn,
+                       .continues = prompt->continues,
                        .extra = prompt->variables};
     if (!core->chat_template) {
         sundog_api_error_set(error, SUNDOG_API_ERROR_NO_TEMPLATE, "model", core->name, NULL);

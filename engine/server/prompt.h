@@ -15,8 +15,8 @@ typedef struct {
     JsonArray *messages;
     JsonArray *tools;      /* [{"type": "function", "function": {name, description, parameters}}] */
     JsonObject *variables; /* further ones of the template, or NULL */
-    bool ends_open;        /* the last message is the assistant's, and the answer goes on from it */
-    bool adds_turn;        /* the template opens the assistant's turn */
+    bool continues; /* the answer goes on from the last message, where that is the assistant's */
+    bool adds_turn; /* the template opens the assistant's turn */
     /* Or a text, with the flags of its tokens. */
     char *text;
     SundogTokenizeFlags flags;

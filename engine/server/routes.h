@@ -33,6 +33,8 @@
     X("/tokenize", "POST", sundog_tokenize, true)                      \
     X("/v1/chat/completions", "POST", sundog_chat_completions, true)   \
     X("/v1/completions", "POST", sundog_completions, true)             \
+    X("/v1/messages", "POST", sundog_messages, true)                   \
+    X("/v1/messages/count_tokens", "POST", sundog_count_tokens, true)  \
     X("/v1/models", "GET", sundog_v1_models_list, true)                \
     X("/v1/models/*", "GET", sundog_v1_models_get, true)
 

@@ -1,5 +1,6 @@
 /* GET /sundog/v1/cores, DELETE /sundog/v1/cores/NAME */
 
+#include "engine/format/json-members.h"
 #include "engine/library/fit-file.h"
 #include "engine/server/describe.h"
 #include "engine/server/routes.h"
@@ -41,8 +42,8 @@ static JsonObject *
 describe(SundogServer *server, const SundogLibraryEntry *entry)
 {
     JsonObject *object = sundog_describe_entry(entry);
-    JsonObject *model = sundog_describe_get_object(entry->info, "model");
-    JsonObject *plan = sundog_describe_get_object(entry->info, "plan");
+    JsonObject *model = sundog_json_get_object(entry->info, "model");
+    JsonObject *plan = sundog_json_get_object(entry->info, "plan");
     bool loaded = is_loaded(server, entry);
     const SundogReady *ready = sundog_supervisor_get_ready(server->supervisor);
     sundog_describe_copy(object, "title", model, "title");

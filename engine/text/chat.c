@@ -309,14 +309,35 @@ render_messages(const SundogTemplate *chat_template, const SundogTokenizer *toke
     return g_steal_pointer(&rendering);
 }
 
+/* What the assistant has already said of the turn that the template is to open, taken off the messages;
+ * NULL where the last message is another's, or stands alone. Owned by the caller. */
+static char *
+steal_beginning(JsonArray *messages)
+{
+    unsigned n = json_array_get_length(messages);
+    if (n < 2 || !has_role(messages, n - 1, "assistant"))
+        return NULL;
+    char *beginning = g_strdup(content_of(messages, n - 1));
+    json_array_remove_element(messages, n - 1);
+    return beginning;
+}
+
+/* beginning: of the answer, or NULL; no more than text, as every message's. */
 static GArray *
-encode(const SundogTokenizer *tokenizer, const SundogRendering *rendering)
+encode(const SundogTokenizer *tokenizer, const SundogRendering *rendering, const char *beginning)
 {
     const SundogVocabulary *vocabulary = sundog_tokenizer_get_vocabulary(tokenizer);
     GArray *tokens = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    g_autoptr(GArray) spans = g_array_new(FALSE, FALSE, sizeof(SundogTextSpan));
     size_t n_spans;
-    const SundogTextSpan *spans = sundog_rendering_get_spans(rendering, &n_spans);
-    sundog_tokenizer_encode_spans(tokenizer, spans, n_spans, SUNDOG_TOKENIZE_SPECIAL, tokens);
+    const SundogTextSpan *rendered = sundog_rendering_get_spans(rendering, &n_spans);
+    g_array_append_vals(spans, rendered, (unsigned)n_spans);
+    if (beginning != NULL) {
+        SundogTextSpan span = {.text = beginning, .n_bytes = strlen(beginning)};
+        g_array_append_val(spans, span);
+    }
+    sundog_tokenizer_encode_spans(tokenizer, (const SundogTextSpan *)spans->data, spans->len,
+                                  SUNDOG_TOKENIZE_SPECIAL, tokens);
     bool has_bos = tokens->len > 0 && g_array_index(tokens, uint32_t, 0) == vocabulary->bos;
     if (vocabulary->add_bos && vocabulary->bos != SUNDOG_TOKEN_NONE && !has_bos)
         g_array_prepend_val(tokens, vocabulary->bos);
@@ -330,11 +351,12 @@ sundog_chat_encode(const SundogTemplate *chat_template, const SundogTokenizer *t
     g_autoptr(JsonArray) messages = normalise(chat->messages, error);
     if (messages == NULL)
         return NULL;
+    g_autofree char *beginning = chat->continues ? steal_beginning(messages) : NULL;
     g_autoptr(SundogRendering) rendered =
         render_messages(chat_template, tokenizer, chat, messages, error);
     if (rendered == NULL)
         return NULL;
-    GArray *tokens = encode(tokenizer, rendered);
+    GArray *tokens = encode(tokenizer, rendered, beginning);
     if (rendering != NULL)
         *rendering = g_steal_pointer(&rendered);
     return tokens;

@@ -12,6 +12,7 @@
 typedef struct {
     JsonArray *messages; /* as the client sent them, checked for shape here */
     bool add_generation_prompt;
+    bool continues;    /* the answer goes on from the last message, where that is the assistant's */
     JsonObject *extra; /* further template variables (chat_template_kwargs), or NULL */
 } SundogChat;
 
