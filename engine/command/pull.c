@@ -115,7 +115,8 @@ const SundogCommand sundog_command_pull = {
     .summary = "fetch a model into the library",
     .parameters = "NAME|URL [--from FILE]",
     .help =
-        "Fetches a model of the catalogue (`sundog list --available`) or from an URL. What was\n"
+        "Fetches a model of the catalogue (`sundog list --available`) or from an URL: that of a\n"
+        "GGUF file, or of a repository of safetensors (https://HOST/OWNER/NAME). What was\n"
         "fetched stays when it is stopped; run again, it goes on from there. Size and hash are\n"
         "checked. With --from, the bytes come from a file that is already here.\n\n"
         "  sundog pull smollm2-135m-instruct",

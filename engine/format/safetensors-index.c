@@ -148,15 +148,10 @@ list_single(const char *folder, GError **error)
     return NULL;
 }
 
-char **
-sundog_safetensors_list_files(const char *folder, GHashTable **placed, GError **error)
+/* The files that the index names; *placed says which tensor lies in which. */
+static char **
+list_indexed(const char *folder, GHashTable **placed, GError **error)
 {
-    static const char *const single[] = {SINGLE, NULL};
-    *placed = NULL;
-    if (is_there(folder, SINGLE))
-        return g_strdupv((char **)single);
-    if (!is_there(folder, INDEX))
-        return list_single(folder, error);
     g_autoptr(GHashTable) table = sundog_name_table_new(g_free);
     g_autoptr(GHashTable) files = g_hash_table_new(g_str_hash, g_str_equal);
     Index index = {.placed = table, .files = files};
@@ -166,4 +161,22 @@ sundog_safetensors_list_files(const char *folder, GHashTable **placed, GError **
     if (list != NULL)
         *placed = g_steal_pointer(&table);
     return list;
+}
+
+char **
+sundog_safetensors_dup_index_files(const char *folder, GError **error)
+{
+    g_autoptr(GHashTable) placed = NULL;
+    return list_indexed(folder, &placed, error);
+}
+
+char **
+sundog_safetensors_list_files(const char *folder, GHashTable **placed, GError **error)
+{
+    static const char *const single[] = {SINGLE, NULL};
+    *placed = NULL;
+    if (is_there(folder, SINGLE))
+        return g_strdupv((char **)single);
+    return is_there(folder, INDEX) ? list_indexed(folder, placed, error)
+                                   : list_single(folder, error);
 }

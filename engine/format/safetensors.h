@@ -61,6 +61,9 @@ typedef struct SundogSafetensors SundogSafetensors;
 /* Maps and checks all files: model.safetensors, or those of its index, or the only one of the folder.
  * A file that the index names and that is missing is an error with its name. */
 SundogSafetensors *sundog_safetensors_open(const char *folder, GError **error);
+/* The files that the folder's index names, which need not be there, in the order of their names; owned by
+ * the caller, ends with NULL. */
+char **sundog_safetensors_dup_index_files(const char *folder, GError **error);
 /* One file in memory, for tests and fuzzing. Takes a reference. */
 SundogSafetensors *sundog_safetensors_new_from_bytes(GBytes *bytes, const char *name,
                                                      GError **error);

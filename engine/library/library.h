@@ -19,9 +19,10 @@ typedef enum {
     SUNDOG_LIBRARY_ERROR_NO_SPACE,  /* Not enough room; the text gives both numbers. */
     SUNDOG_LIBRARY_ERROR_MISMATCH,  /* Size or hash is not the catalogue's. */
     SUNDOG_LIBRARY_ERROR_NETWORK,   /* Could not be fetched; may be tried again. */
-    SUNDOG_LIBRARY_ERROR_REFUSED, /* The host said no (401, 403, 404): the text says what to do. */
-    SUNDOG_LIBRARY_ERROR_INVALID, /* A name, setting or file of the library that cannot be. */
-    SUNDOG_LIBRARY_ERROR_IO,      /* The operating system refused; the text says why. */
+    SUNDOG_LIBRARY_ERROR_REFUSED,   /* The host said no (401, 403): the text says what to do. */
+    SUNDOG_LIBRARY_ERROR_ABSENT,    /* The host has no such file (404). */
+    SUNDOG_LIBRARY_ERROR_INVALID,   /* A name, setting or file of the library that cannot be. */
+    SUNDOG_LIBRARY_ERROR_IO,        /* The operating system refused; the text says why. */
 } SundogLibraryError;
 GQuark sundog_library_error_quark(void);
 

@@ -10,6 +10,7 @@
 #include "engine/library/model-folder.h"
 #include "engine/library/partial.h"
 #include "engine/library/pull-lock.h"
+#include "engine/library/pull-source.h"
 #include "engine/library/transfer.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -22,25 +23,16 @@
 #define DEFAULT_MAX_TRIES 8
 #define DEFAULT_FIRST_BACKOFF_MS 500
 #define COPY_BYTES (4u << 20)
-#define GGUF_MAGIC "GGUF"
-
-/* One file of the model. */
-typedef struct {
-    char *name;
-    char *url;
-    char *sha256; /* NULL until known */
-    uint64_t n_bytes;
-} File;
+/* What shows the kind of a file: GGUF's magic, or the begin of a safetensors header behind its length. */
+#define HEAD_BYTES 9
 
 typedef struct {
     SundogPullOptions options;
-    char *name;
+    SundogPullSource source;
     char *from;
     char *token;
     char *folder;
-    JsonObject *entry; /* of the catalogue, or NULL */
-    GArray *files;     /* File */
-    guint index;       /* of the file at hand */
+    guint index; /* of the file at hand */
     uint64_t n_bytes_before;
     uint64_t n_bytes_total;
     SundogPullLock *lock;
@@ -51,24 +43,13 @@ typedef struct {
 static void next_file(GTask *task);
 
 static void
-file_clear(void *data)
-{
-    File *file = data;
-    g_free(file->name);
-    g_free(file->url);
-    g_free(file->sha256);
-}
-
-static void
 pull_free(void *data)
 {
     Pull *pull = data;
     g_clear_object(&pull->session);
     sundog_partial_free(pull->partial);
     sundog_pull_lock_release(pull->lock);
-    g_clear_pointer(&pull->files, g_array_unref);
-    g_clear_pointer(&pull->entry, json_object_unref);
-    g_free(pull->name);
+    sundog_pull_source_clear(&pull->source);
     g_free(pull->from);
     g_free(pull->token);
     g_free(pull->folder);
@@ -77,10 +58,10 @@ pull_free(void *data)
 
 #define fail(error, code, ...) sundog_error_set(error, SUNDOG_LIBRARY_ERROR, code, __VA_ARGS__)
 
-static File *
+static SundogPullFile *
 file_at_hand(Pull *pull)
 {
-    return &g_array_index(pull->files, File, pull->index);
+    return &g_array_index(pull->source.files, SundogPullFile, pull->index);
 }
 
 /* Whole progress from one file's; called on the pull's context. */
@@ -90,9 +71,9 @@ on_file_progress(const SundogPullProgress *of_file, void *data)
     Pull *pull = data;
     SundogPullProgress progress = *of_file;
     progress.n_bytes_done += pull->n_bytes_before;
-    progress.n_bytes_total = pull->n_bytes_total     ? pull->n_bytes_total
-                             : pull->files->len == 1 ? of_file->n_bytes_total
-                                                     : 0;
+    progress.n_bytes_total = pull->n_bytes_total            ? pull->n_bytes_total
+                             : pull->source.files->len == 1 ? of_file->n_bytes_total
+                                                            : 0;
     if (pull->options.progress)
         pull->options.progress(&progress, pull->options.data);
 }
@@ -103,7 +84,7 @@ tell(Pull *pull, SundogPullPhase phase)
     SundogPullProgress progress = {
         .phase = phase,
         .n_bytes_done = pull->partial ? sundog_partial_get_bytes(pull->partial) : 0,
-        .n_bytes_total = pull->index < pull->files->len ? file_at_hand(pull)->n_bytes : 0};
+        .n_bytes_total = pull->index < pull->source.files->len ? file_at_hand(pull)->n_bytes : 0};
     on_file_progress(&progress, pull);
 }
 
@@ -118,7 +99,7 @@ end_pull(GTask *task, GError *error)
         g_task_return_error(task, error);
     } else {
         tell(pull, SUNDOG_PULL_DONE);
-        g_task_return_pointer(task, g_strdup(pull->name), g_free);
+        g_task_return_pointer(task, g_strdup(pull->source.name), g_free);
     }
     g_object_unref(task);
 }
@@ -127,7 +108,8 @@ end_pull(GTask *task, GError *error)
 typedef struct {
     char *path;
     char *sha256;
-    bool is_gguf;
+    uint64_t n_bytes;
+    uint8_t head[HEAD_BYTES]; /* zeros behind a shorter file's end */
 } Check;
 
 static void
@@ -147,12 +129,11 @@ check_in_thread(GTask *work, void *source, void *data, GCancellable *cancellable
     g_autofree uint8_t *buffer = g_malloc(COPY_BYTES);
     g_autoptr(GChecksum) checksum = g_checksum_new(G_CHECKSUM_SHA256);
     ssize_t n = fd < 0 ? -1 : 0;
-    bool is_first = true;
     while (fd >= 0 && !g_cancellable_is_cancelled(cancellable) &&
            (n = read(fd, buffer, COPY_BYTES)) > 0) {
-        if (is_first)
-            check->is_gguf = n >= 4 && memcmp(buffer, GGUF_MAGIC, 4) == 0;
-        is_first = false;
+        if (check->n_bytes == 0)
+            memcpy(check->head, buffer, MIN((size_t)n, HEAD_BYTES));
+        check->n_bytes += (uint64_t)n;
         g_checksum_update(checksum, buffer, n);
     }
     int reason = errno;
@@ -168,23 +149,44 @@ check_in_thread(GTask *work, void *source, void *data, GCancellable *cancellable
         g_task_return_boolean(work, true);
 }
 
+/* Whether a file begins as its name promises. */
+static bool
+looks_right(const char *name, const Check *check)
+{
+    if (g_str_has_suffix(name, ".gguf"))
+        return memcmp(check->head, "GGUF", 4) == 0;
+    if (g_str_has_suffix(name, ".json"))
+        return check->head[0] == '{' || g_ascii_isspace(check->head[0]);
+    return !g_str_has_suffix(name, ".safetensors") || check->head[8] == '{';
+}
+
 static bool
 accept_check(Pull *pull, const Check *check, GError **error)
 {
-    File *file = file_at_hand(pull);
+    SundogPullFile *file = file_at_hand(pull);
     if (file->sha256 && strcmp(file->sha256, check->sha256) != 0)
         return fail(error, SUNDOG_LIBRARY_ERROR_MISMATCH,
                     "%s has the SHA-256 %s in place of %s: it was damaged on its way or is "
                     "another file; what came was removed",
                     file->name, check->sha256, file->sha256);
-    if (g_str_has_suffix(file->name, ".gguf") && !check->is_gguf)
+    if (!looks_right(file->name, check))
         return fail(error, SUNDOG_LIBRARY_ERROR_MISMATCH,
-                    "%s does not begin as a GGUF file: the host sent something else, perhaps a "
-                    "page to sign in; it was removed",
+                    "%s does not begin as such a file does: the host sent something else, perhaps "
+                    "a page to sign in; it was removed",
                     file->name);
     g_free(file->sha256);
     file->sha256 = g_strdup(check->sha256);
     return true;
+}
+
+/* Removes what was found wrong, fetched now or earlier. */
+static void
+discard(Pull *pull, const Check *check)
+{
+    if (pull->partial)
+        sundog_partial_discard(pull->partial);
+    else
+        g_unlink(check->path);
 }
 
 static void
@@ -192,30 +194,41 @@ on_checked(GObject *source, GAsyncResult *result, void *data)
 {
     GTask *task = data;
     Pull *pull = g_task_get_task_data(task);
-    File *file = file_at_hand(pull);
+    const Check *check = g_task_get_task_data(G_TASK(result));
     GError *error = NULL;
     bool checked = g_task_propagate_boolean(G_TASK(result), &error);
-    if (checked && !accept_check(pull, g_task_get_task_data(G_TASK(result)), &error)) {
-        sundog_partial_discard(pull->partial);
+    if (checked && !accept_check(pull, check, &error)) {
+        discard(pull, check);
         checked = false;
     }
-    if (checked)
-        file->n_bytes = sundog_partial_get_bytes(pull->partial);
-    if (!checked || !sundog_partial_finish(pull->partial, &error)) {
+    if (!checked || (pull->partial && !sundog_partial_finish(pull->partial, &error))) {
         end_pull(task, error);
         return;
     }
-    pull->n_bytes_before += file->n_bytes;
+    file_at_hand(pull)->n_bytes = check->n_bytes;
+    pull->n_bytes_before += check->n_bytes;
     g_clear_pointer(&pull->partial, sundog_partial_free);
     pull->index++;
     next_file(task);
+}
+
+/* Reads back the partial file, or one that stands under its own name since an earlier run. */
+static void
+start_check(GTask *task, const char *path)
+{
+    tell(g_task_get_task_data(task), SUNDOG_PULL_CHECKING);
+    Check *check = g_new0(Check, 1);
+    check->path = g_strdup(path);
+    g_autoptr(GTask) work = g_task_new(NULL, g_task_get_cancellable(task), on_checked, task);
+    g_task_set_task_data(work, check, check_free);
+    g_task_run_in_thread(work, check_in_thread);
 }
 
 static void
 check_file(GTask *task)
 {
     Pull *pull = g_task_get_task_data(task);
-    File *file = file_at_hand(pull);
+    SundogPullFile *file = file_at_hand(pull);
     uint64_t n_bytes = sundog_partial_get_bytes(pull->partial);
     if (file->n_bytes && n_bytes != file->n_bytes) {
         GError *error = NULL;
@@ -225,12 +238,18 @@ check_file(GTask *task)
         end_pull(task, error);
         return;
     }
-    tell(pull, SUNDOG_PULL_CHECKING);
-    Check *check = g_new0(Check, 1);
-    check->path = g_strdup(sundog_partial_get_path(pull->partial));
-    g_autoptr(GTask) work = g_task_new(NULL, g_task_get_cancellable(task), on_checked, task);
-    g_task_set_task_data(work, check, check_free);
-    g_task_run_in_thread(work, check_in_thread);
+    start_check(task, sundog_partial_get_path(pull->partial));
+}
+
+/* The host does not have an optional file: the model goes without. */
+static void
+leave_out(GTask *task)
+{
+    Pull *pull = g_task_get_task_data(task);
+    sundog_partial_discard(pull->partial);
+    g_clear_pointer(&pull->partial, sundog_partial_free);
+    g_array_remove_index(pull->source.files, pull->index);
+    next_file(task);
 }
 
 static void
@@ -238,17 +257,23 @@ on_fetched(GObject *source, GAsyncResult *result, void *data)
 {
     GTask *task = data;
     GError *error = NULL;
-    if (sundog_transfer_finish(result, &error))
+    Pull *pull = g_task_get_task_data(task);
+    if (sundog_transfer_finish(result, &error)) {
         check_file(task);
-    else
+    } else if (file_at_hand(pull)->is_optional &&
+               g_error_matches(error, SUNDOG_LIBRARY_ERROR, SUNDOG_LIBRARY_ERROR_ABSENT)) {
+        g_error_free(error);
+        leave_out(task);
+    } else {
         end_pull(task, error);
+    }
 }
 
 static void
 fetch(GTask *task)
 {
     Pull *pull = g_task_get_task_data(task);
-    File *file = file_at_hand(pull);
+    SundogPullFile *file = file_at_hand(pull);
     sundog_transfer_async(
         &(SundogTransferOptions){.session = pull->session,
                                  .url = file->url,
@@ -357,8 +382,8 @@ static JsonArray *
 describe_files(const Pull *pull)
 {
     JsonArray *files = json_array_new();
-    for (guint i = 0; i < pull->files->len; i++) {
-        const File *file = &g_array_index(pull->files, File, i);
+    for (guint i = 0; i < pull->source.files->len; i++) {
+        const SundogPullFile *file = &g_array_index(pull->source.files, SundogPullFile, i);
         JsonObject *object = json_object_new();
         json_object_set_string_member(object, "name", file->name);
         json_object_set_int_member(object, "bytes", (gint64)file->n_bytes);
@@ -371,20 +396,20 @@ describe_files(const Pull *pull)
 static JsonObject *
 describe(const Pull *pull)
 {
-    const File *first = &g_array_index(pull->files, File, 0);
+    const SundogPullFile *first = &g_array_index(pull->source.files, SundogPullFile, 0);
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
     g_autofree char *fetched = g_date_time_format_iso8601(now);
     JsonObject *info = json_object_new();
     json_object_set_int_member(info, "version", 1);
-    json_object_set_string_member(info, "name", pull->name);
-    json_object_set_string_member(info, "title", pull->name);
+    json_object_set_string_member(info, "name", pull->source.name);
+    json_object_set_string_member(info, "title", pull->source.name);
     const char *const kept[] = {"title",        "licence",        "maker",   "family",
                                 "n_parameters", "context_length", "sampling"};
     for (size_t i = 0; i < G_N_ELEMENTS(kept); i++)
-        set_member(info, pull->entry, kept[i]);
+        set_member(info, pull->source.entry, kept[i]);
     json_object_set_string_member(info, "source", first->url);
     json_object_set_string_member(info, "fetched", fetched);
-    json_object_set_string_member(info, "file", first->name);
+    json_object_set_string_member(info, "file", sundog_pull_source_get_main_file(&pull->source));
     json_object_set_array_member(info, "files", describe_files(pull));
     return info;
 }
@@ -400,30 +425,48 @@ install(GTask *task)
     end_pull(task, error);
 }
 
-/* A file of an earlier run that was checked and renamed, though the model was not finished. */
-static bool
-stands_already(const Pull *pull, const File *file)
+/* Where the file at hand stands since an earlier run that fetched it whole, though not the whole model;
+ * NULL where it does not. */
+static char *
+dup_standing(Pull *pull)
 {
+    const SundogPullFile *file = file_at_hand(pull);
     g_autofree char *path = g_build_filename(pull->folder, file->name, NULL);
     GStatBuf status;
-    return file->n_bytes && g_stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
-           (uint64_t)status.st_size == file->n_bytes && file->sha256;
+    bool stands = g_stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
+                  (file->n_bytes == 0 || (uint64_t)status.st_size == file->n_bytes);
+    return stands ? g_steal_pointer(&path) : NULL;
+}
+
+/* At the end of the list: more, where the index of a repository is here now, or the end of it all. */
+static void
+end_list(GTask *task)
+{
+    Pull *pull = g_task_get_task_data(task);
+    GError *error = NULL;
+    if (pull->source.base == NULL)
+        install(task);
+    else if (sundog_pull_source_add_shards(&pull->source, pull->folder, &error))
+        next_file(task);
+    else
+        end_pull(task, error);
 }
 
 static void
 next_file(GTask *task)
 {
     Pull *pull = g_task_get_task_data(task);
-    while (pull->index < pull->files->len && stands_already(pull, file_at_hand(pull))) {
-        pull->n_bytes_before += file_at_hand(pull)->n_bytes;
-        pull->index++;
-    }
-    if (pull->index == pull->files->len) {
-        install(task);
+    if (pull->index == pull->source.files->len) {
+        end_list(task);
         return;
     }
     GError *error = NULL;
-    File *file = file_at_hand(pull);
+    SundogPullFile *file = file_at_hand(pull);
+    g_autofree char *standing = dup_standing(pull);
+    if (standing) {
+        start_check(task, standing);
+        return;
+    }
     pull->partial = sundog_partial_open(pull->folder, file->name, file->url, &error);
     if (!pull->partial)
         end_pull(task, error);
@@ -433,88 +476,39 @@ next_file(GTask *task)
         fetch(task);
 }
 
-static void
-use_entry(Pull *pull, const SundogCatalogueEntry *entry)
+/* 0 where a size is not known. */
+static uint64_t
+count_total(const GArray *files)
 {
-    pull->name = g_strdup(pull->options.name ? pull->options.name : entry->name);
-    pull->entry = json_object_ref(entry->json);
-    bool all_known = true;
-    for (uint32_t i = 0; i < entry->n_files; i++) {
-        const SundogCatalogueFile *listed = &entry->files[i];
-        File file = {g_strdup(listed->name), g_strdup(listed->url), g_strdup(listed->sha256),
-                     listed->n_bytes};
-        g_array_append_val(pull->files, file);
-        pull->n_bytes_total += listed->n_bytes;
-        all_known = all_known && listed->n_bytes;
+    uint64_t n_bytes = 0;
+    for (guint i = 0; i < files->len; i++) {
+        const SundogPullFile *file = &g_array_index(files, SundogPullFile, i);
+        if (file->n_bytes == 0)
+            return 0;
+        n_bytes += file->n_bytes;
     }
-    if (!all_known)
-        pull->n_bytes_total = 0;
-}
-
-static char *
-dup_name_of(const char *file_name)
-{
-    g_autofree char *lower = g_ascii_strdown(file_name, -1);
-    if (g_str_has_suffix(lower, ".gguf"))
-        lower[strlen(lower) - strlen(".gguf")] = 0;
-    return g_strndup(lower, 96);
-}
-
-static bool
-use_url(Pull *pull, const char *text, GError **error)
-{
-    g_autoptr(GUri) uri = g_uri_parse(text, SOUP_HTTP_URI_FLAGS, NULL);
-    const char *scheme = uri ? g_uri_get_scheme(uri) : "";
-    if ((strcmp(scheme, "https") != 0 && strcmp(scheme, "http") != 0) || !g_uri_get_host(uri) ||
-        !*g_uri_get_host(uri))
-        return fail(error, SUNDOG_LIBRARY_ERROR_INVALID,
-                    "“%s” is no model of the catalogue and no http or https URL", text);
-    if (g_uri_get_userinfo(uri))
-        return fail(error, SUNDOG_LIBRARY_ERROR_INVALID,
-                    "The URL holds a user name: set library.token instead, which is not stored "
-                    "with the model");
-    g_autofree char *decoded = g_uri_unescape_string(g_uri_get_path(uri), "/");
-    g_autofree char *file_name = g_path_get_basename(decoded ? decoded : "");
-    if (!g_str_has_suffix(file_name, ".gguf") || strpbrk(file_name, ":@") ||
-        !sundog_library_name_is_valid(file_name))
-        return fail(error, SUNDOG_LIBRARY_ERROR_INVALID,
-                    "The URL's last part, “%s”, is not the name of a .gguf file", file_name);
-    pull->name = pull->options.name ? g_strdup(pull->options.name) : dup_name_of(file_name);
-    File file = {g_steal_pointer(&file_name), g_strdup(text), NULL, 0};
-    g_array_append_val(pull->files, file);
-    return true;
+    return n_bytes;
 }
 
 static bool
 resolve(Pull *pull, const SundogCatalogue *catalogue, GError **error)
 {
-    const char *source = pull->options.source;
-    const SundogCatalogueEntry *entry = catalogue ? sundog_catalogue_find(catalogue, source) : NULL;
-    if (entry && entry->needs)
-        return fail(
-            error, SUNDOG_LIBRARY_ERROR_REFUSED,
-            "%s could be fetched but not used: it needs %s. A newer version may have it; by "
-            "its URL it is fetched all the same",
-            entry->name, entry->needs);
-    if (entry)
-        use_entry(pull, entry);
-    else if (!use_url(pull, source, error))
+    if (!sundog_pull_source_init(&pull->source, pull->options.source, pull->options.name, catalogue,
+                                 error))
         return false;
-    if (pull->from && pull->files->len > 1)
-        return fail(error, SUNDOG_LIBRARY_ERROR_INVALID,
-                    "%s has %u files: one local file cannot stand in for it", pull->name,
-                    pull->files->len);
-    return (!strpbrk(pull->name, ":@") && sundog_library_name_is_valid(pull->name)) ||
-           fail(error, SUNDOG_LIBRARY_ERROR_INVALID, "“%s” cannot be a model's name", pull->name);
+    pull->n_bytes_total = count_total(pull->source.files);
+    return !pull->from || pull->source.files->len == 1 ||
+           fail(error, SUNDOG_LIBRARY_ERROR_INVALID,
+                "%s has several files: one local file cannot stand in for it", pull->source.name);
 }
 
 static bool
 prepare_folder(Pull *pull, GError **error)
 {
-    pull->lock = sundog_pull_lock_take(pull->name, error);
+    pull->lock = sundog_pull_lock_take(pull->source.name, error);
     if (!pull->lock)
         return false;
-    pull->folder = g_build_filename(sundog_paths_get_models(), pull->name, NULL);
+    pull->folder = g_build_filename(sundog_paths_get_models(), pull->source.name, NULL);
     return g_mkdir_with_parents(pull->folder, 0700) == 0 ||
            fail(error, errno == ENOSPC ? SUNDOG_LIBRARY_ERROR_NO_SPACE : SUNDOG_LIBRARY_ERROR_IO,
                 "The folder %s cannot be made: %s", pull->folder, g_strerror(errno));
@@ -527,8 +521,6 @@ pull_new(const SundogPullOptions *options)
     pull->options = *options;
     pull->from = g_strdup(options->from);
     pull->token = g_strdup(options->token);
-    pull->files = g_array_new(false, true, sizeof(File));
-    g_array_set_clear_func(pull->files, file_clear);
     if (!pull->options.stall_seconds)
         pull->options.stall_seconds = DEFAULT_STALL_SECONDS;
     if (!pull->options.max_tries)

@@ -72,10 +72,11 @@ refuse(SundogResponse *response, SoupMessage *message, GError **error)
 {
     g_autofree char *page = dup_page(soup_message_get_uri(message));
     unsigned status = soup_message_get_status(message);
-    const char *advice = status == SOUP_STATUS_NOT_FOUND || status == SOUP_STATUS_GONE
-                             ? "the file is not there: check the name"
-                             : soup_status_get_phrase(status);
-    set_error(response, SUNDOG_RESPONSE_FATAL, error, SUNDOG_LIBRARY_ERROR_REFUSED,
+    bool is_absent = status == SOUP_STATUS_NOT_FOUND || status == SOUP_STATUS_GONE;
+    const char *advice =
+        is_absent ? "the file is not there: check the name" : soup_status_get_phrase(status);
+    set_error(response, SUNDOG_RESPONSE_FATAL, error,
+              is_absent ? SUNDOG_LIBRARY_ERROR_ABSENT : SUNDOG_LIBRARY_ERROR_REFUSED,
               "%s answered with status %u: %s", page, status, advice);
 }
 

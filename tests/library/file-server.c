@@ -56,6 +56,9 @@ read_request(GInputStream *input)
 /* What this request gets, decided under the lock. */
 typedef struct {
     GString *head;
+    char *own; /* the file of this request, owned; NULL: the server's one */
+    const uint8_t *data;
+    size_t n_all;
     size_t first;
     size_t n_bytes; /* of the body that are sent */
     bool stalls;
@@ -70,21 +73,41 @@ take(int *times)
     return true;
 }
 
+/* The bytes that the request's path names. */
+static bool
+find_file(const FileServer *server, const FileRequest *request, Plan *plan)
+{
+    plan->data = server->data;
+    plan->n_all = server->n_bytes;
+    if (!server->folder)
+        return true;
+    g_autofree char *name = g_path_get_basename(request->path);
+    name[strcspn(name, "?")] = '\0';
+    g_autofree char *path = g_build_filename(server->folder, name, NULL);
+    bool found = g_file_get_contents(path, &plan->own, &plan->n_all, NULL);
+    plan->data = (const uint8_t *)plan->own;
+    return found;
+}
+
 static void
 plan_file(FileServer *server, const FileRequest *request, Plan *plan)
 {
+    if (!find_file(server, request, plan)) {
+        g_string_assign(plan->head, "HTTP/1.1 404 None\r\nContent-Length: 0\r\n");
+        return;
+    }
     bool is_same = !request->if_range || g_strcmp0(request->if_range, server->etag) == 0;
     bool is_rest = request->has_range && !server->ignores_ranges && is_same;
-    plan->first = is_rest ? MIN(request->first, server->n_bytes) : 0;
-    plan->n_bytes = server->n_bytes - plan->first;
+    plan->first = is_rest ? MIN(request->first, plan->n_all) : 0;
+    plan->n_bytes = plan->n_all - plan->first;
     if (is_rest && plan->n_bytes == 0) {
         g_string_printf(plan->head, "HTTP/1.1 416 Nothing left\r\nContent-Range: bytes */%zu\r\n",
-                        server->n_bytes);
+                        plan->n_all);
     } else if (is_rest) {
         g_string_printf(plan->head,
                         "HTTP/1.1 206 Rest\r\nContent-Range: bytes %zu-%zu/%zu\r\n"
                         "Content-Length: %zu\r\n",
-                        plan->first, server->n_bytes - 1, server->n_bytes, plan->n_bytes);
+                        plan->first, plan->n_all - 1, plan->n_all, plan->n_bytes);
     } else {
         g_string_assign(plan->head, "HTTP/1.1 200 OK\r\n");
         if (!server->hides_length)
@@ -121,7 +144,7 @@ send_body(FileServer *server, GOutputStream *output, const Plan *plan)
 {
     for (size_t done = 0; done < plan->n_bytes;) {
         size_t n = MIN(plan->n_bytes - done, WRITE_BYTES);
-        if (!g_output_stream_write_all(output, server->data + plan->first + done, n, NULL, NULL,
+        if (!g_output_stream_write_all(output, plan->data + plan->first + done, n, NULL, NULL,
                                        NULL))
             return;
         done += n;
@@ -168,6 +191,7 @@ answer(FileServer *server, GSocketConnection *connection)
     if (plan.stalls)
         g_input_stream_read(input, &byte, 1, NULL, NULL);
     g_string_free(plan.head, true);
+    g_free(plan.own);
 }
 
 static void *

@@ -29,6 +29,8 @@ typedef struct {
     uint16_t port;
     uint8_t *data;
     size_t n_bytes;
+    const char
+        *folder; /* where files lie by their names, 404 for others; NULL: `data` is every file */
     const char *etag; /* NULL: none is sent */
     bool ignores_ranges;
     bool hides_length; /* no Content-Length: the end of the connection ends the file */

@@ -389,7 +389,8 @@ assert_refused(Fixture *fixture, int status, const char *headers, const char *to
     fixture->files->status_times = 1;
     fixture->files->status_headers = headers;
     PULL(fixture, .token = token);
-    g_assert_error(fixture->error, SUNDOG_LIBRARY_ERROR, SUNDOG_LIBRARY_ERROR_REFUSED);
+    int code = status == 404 ? SUNDOG_LIBRARY_ERROR_ABSENT : SUNDOG_LIBRARY_ERROR_REFUSED;
+    g_assert_error(fixture->error, SUNDOG_LIBRARY_ERROR, code);
     g_test_message("%s", fixture->error->message);
     g_assert_nonnull(strstr(fixture->error->message, words));
     g_assert_null(strstr(fixture->error->message, "sesame"));
