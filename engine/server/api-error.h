@@ -49,6 +49,8 @@
     X(QUEUE_FULL, 429, "rate_limit_error", "rate_limit_exceeded",                                  \
       "{} requests are waiting already: try again in a moment")                                    \
     X(INTERNAL, 500, "server_error", "internal_error", "{}")                                       \
+    X(NOT_IMPLEMENTED, 501, "server_error", "not_implemented",                                     \
+      "This server has nothing that does what {} is for")                                          \
     X(POISON, 500, "server_error", "engine_died",                                                  \
       "The engine ended three times while it worked on this request ({}), so it was given up: {}") \
     X(NOT_FINITE, 500, "server_error", "not_finite",                                               \

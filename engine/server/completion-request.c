@@ -16,6 +16,7 @@ sundog_completion_request_new(void)
 {
     SundogCompletionRequest *request = g_new0(SundogCompletionRequest, 1);
     request->prompt.adds_turn = true;
+    request->keep_alive_ms = -1;
     request->submit.max_tokens = UINT32_MAX;
     return request;
 }
@@ -122,10 +123,10 @@ sundog_completion_request_read_sampling(SundogCompletionRequest *request, JsonOb
         sundog_field_get_number(object, "frequency_penalty", -100, 100, &submit->frequency_penalty,
                                 error) &&
         sundog_field_get_integer(object, "top_k", -1, INT32_MAX, &top_k, error) &&
-        sundog_field_get_integer(object, "repeat_last_n", 0, INT32_MAX, &window, error) &&
+        sundog_field_get_integer(object, "repeat_last_n", -1, INT32_MAX, &window, error) &&
         sundog_field_get_boolean(object, "cache_prompt", &reuses_prefix, error);
     submit->top_k = (int32_t)MAX(top_k, 0);
-    submit->penalty_window = (uint32_t)window;
+    submit->penalty_window = window < 0 ? INT32_MAX : (uint32_t)window;
     submit->flags = reuses_prefix ? 0 : SUNDOG_SUBMIT_NO_PREFIX;
     return read && read_seed(request, object, error);
 }

@@ -41,8 +41,9 @@ typedef struct {
     char *grammar;
     SundogReasoning reasoning;
     bool stream;
-    bool progress; /* comments in the stream before the first token */
-    char **stops;  /* NULL-terminated, or NULL */
+    bool progress;         /* comments in the stream before the first token */
+    char **stops;          /* NULL-terminated, or NULL */
+    int64_t keep_alive_ms; /* how long the core stays loaded unused after it; -1: for ever */
     /* Sampling, seed and max_tokens; UINT32_MAX where the client sets no limit. */
     SundogSubmit submit;
 } SundogCompletionRequest;

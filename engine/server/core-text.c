@@ -47,8 +47,8 @@ open_template(SundogCoreText *text, const SundogPackage *package, GError **error
                     MAX_TEMPLATE_BYTES);
         return false;
     }
-    g_autofree char *source = g_strndup(data, n_bytes);
-    text->chat_template = sundog_template_new(source, error);
+    text->template_source = g_strndup(data, n_bytes);
+    text->chat_template = sundog_template_new(text->template_source, error);
     return text->chat_template != NULL;
 }
 
@@ -103,6 +103,7 @@ sundog_core_text_unref(SundogCoreText *text)
     g_free(text->name);
     g_free(text->path);
     g_free(text->fingerprint);
+    g_free(text->template_source);
     g_free(text);
 }
 

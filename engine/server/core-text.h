@@ -15,6 +15,7 @@ typedef struct {
     char *fingerprint; /* of its manifest, for system_fingerprint */
     SundogTokenizer *tokenizer;
     SundogTemplate *chat_template; /* or NULL */
+    char *template_source;         /* of it, or NULL */
     uint32_t context_length;       /* of the core's bounds */
     JsonObject *manifest;
 } SundogCoreText;

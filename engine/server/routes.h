@@ -7,6 +7,20 @@
 
 /* X(path, method, handler, needs_key) in alphabetical order */
 #define SUNDOG_ROUTES(X)                                               \
+    X("/", "GET", sundog_root, false)                                  \
+    X("/api/chat", "POST", sundog_ollama_chat, true)                   \
+    X("/api/copy", "POST", sundog_ollama_copy, true)                   \
+    X("/api/create", "POST", sundog_ollama_refuse, true)               \
+    X("/api/delete", "DELETE", sundog_ollama_delete, true)             \
+    X("/api/embed", "POST", sundog_ollama_refuse, true)                \
+    X("/api/embeddings", "POST", sundog_ollama_refuse, true)           \
+    X("/api/generate", "POST", sundog_ollama_generate, true)           \
+    X("/api/ps", "GET", sundog_ollama_ps, true)                        \
+    X("/api/pull", "POST", sundog_ollama_pull, true)                   \
+    X("/api/push", "POST", sundog_ollama_refuse, true)                 \
+    X("/api/show", "POST", sundog_ollama_show, true)                   \
+    X("/api/tags", "GET", sundog_ollama_tags, true)                    \
+    X("/api/version", "GET", sundog_ollama_version, true)              \
     X("/apply-template", "POST", sundog_apply_template, true)          \
     X("/detokenize", "POST", sundog_detokenize, true)                  \
     X("/health", "GET", sundog_health, false)                          \

@@ -396,6 +396,7 @@ sundog_server_stop(SundogServer *server, unsigned drain_ms)
         return;
     }
     server->is_stopping = true;
+    sundog_timer_stop(&server->keep_timer);
     server->stop_deadline_us = deadline;
     sundog_server_log(server, "info", "Stopping");
     on_engine_changed(server);
@@ -413,6 +414,7 @@ sundog_server_free(SundogServer *server)
     if (server->parent_fd >= 0)
         close(server->parent_fd);
     sundog_timer_stop(&server->state_event);
+    sundog_timer_stop(&server->keep_timer);
     sundog_listener_free(server->listener);
     sundog_jobs_free(server->jobs);
     sundog_supervisor_free(server->supervisor);

@@ -35,6 +35,8 @@ struct SundogServer {
     int parent_fd; /* of the process, -1 without one */
     guint parent_watch;
     int64_t stop_deadline_us;
+    guint keep_timer;  /* ends an engine that is not used */
+    int64_t keep_end;  /* real time, microseconds, while there is the timer */
     guint state_event; /* pending, so that a burst of changes is one event */
 };
 
@@ -50,6 +52,10 @@ GPtrArray *sundog_server_new_core_texts(void);
 void sundog_server_library_changed(SundogServer *server);
 /* As GET /sundog/v1/state. */
 JsonObject *sundog_server_describe(SundogServer *server);
+/* From now the engine may end when nothing has been asked of it for so long; -1: it stays. */
+void sundog_server_keep(SundogServer *server, int64_t ms);
+/* When that will be, RFC 3339; NULL: never. Owned by the caller. */
+char *sundog_server_dup_keep_end(const SundogServer *server);
 /* Adds a line to the log. */
 void sundog_server_log(SundogServer *server, const char *level, const char *format, ...)
     G_GNUC_PRINTF(3, 4);

@@ -406,8 +406,6 @@ sundog_supervisor_check(SundogSupervisor *supervisor, const SundogCoreText *core
     SundogRequestQueue *queue = supervisor->queue;
     guint n_open =
         sundog_request_queue_get_n_waiting(queue) + sundog_request_queue_get_n_running(queue);
-    if (supervisor->is_unloading)
-        return sundog_api_error_new(SUNDOG_API_ERROR_STOPPING, NULL, NULL);
     if (has_failed_lately(supervisor, core))
         return sundog_api_error_new(SUNDOG_API_ERROR_ENGINE_FAILED, NULL, supervisor->message,
                                     NULL);

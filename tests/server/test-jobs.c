@@ -268,6 +268,29 @@ test_then_prepare(void)
     file_server_free(files);
 }
 
+/* Ollama's pull is the same two jobs, told as lines. */
+static void
+test_ollama_pull(void)
+{
+    FileServer *files = file_server_new(MIB);
+    g_autofree char *program = make_program("echo '{\"done\":true}'");
+    g_autoptr(Harness) harness = start_with_program(program);
+    g_autofree char *url = file_server_dup_url(files, "Tiny.gguf");
+    g_autofree char *body = g_strdup_printf("{\"model\":\"%s\"}", url);
+    g_autoptr(Reply) reply = client_post(harness->port, "/api/pull", body);
+    g_assert_cmpuint(reply->status, ==, 200);
+    g_assert_nonnull(strstr(reply->head, "application/x-ndjson"));
+    g_assert_true(g_str_has_prefix(reply->body, "{\"status\":\"pulling manifest\"}\n"));
+    g_assert_true(g_str_has_suffix(reply->body, "{\"status\":\"success\"}\n"));
+    wait_for_state(harness, "j2", "done");
+    /* What is there already is a success at once. */
+    g_autofree char *plain = g_strdup_printf("{\"model\":\"%s\",\"stream\":false}", url);
+    g_autoptr(Reply) again = client_post(harness->port, "/api/pull", plain);
+    g_assert_cmpstr(again->body, ==, "{\"status\":\"success\"}\n");
+    forget_model(harness);
+    file_server_free(files);
+}
+
 /* Listeners hear of the job, and of the library's change. */
 static void
 test_events(void)
@@ -298,6 +321,7 @@ main(int argc, char **argv)
     g_test_add_func("/jobs/full-disk", test_full_disk);
     g_test_add_func("/jobs/failed", test_failed);
     g_test_add_func("/jobs/child", test_child);
+    g_test_add_func("/jobs/ollama-pull", test_ollama_pull);
     g_test_add_func("/jobs/child-fails", test_child_fails);
     g_test_add_func("/jobs/child-cancelled", test_child_cancelled);
     g_test_add_func("/jobs/then-prepare", test_then_prepare);
