@@ -353,7 +353,7 @@ check_heads(Check *check)
 static bool
 is_count(const char *name)
 {
-    static const char *const counts[] = {"head_dim", "n_experts",     "n_used",
+    static const char *const counts[] = {"head_dim", "period",        "n_experts", "n_used",
                                          "n_groups", "n_groups_used", "group_best"};
     for (size_t i = 0; i < G_N_ELEMENTS(counts); i++)
         if (strcmp(name, counts[i]) == 0)

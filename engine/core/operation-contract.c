@@ -30,6 +30,7 @@ static const char *const contracts[SUNDOG_N_OPERATIONS][SUNDOG_MAX_ARGUMENTS] = 
     [SUNDOG_OP_JOIN] = {"f32 T A", "f32 T B", "f32 T C", "f32 T A+B+C"},
     [SUNDOG_OP_HEAD_NORM] = {"f32 T qkv", "vector 1 head_dim", "vector 1 head_dim",
                              "vector 1 head_dim"},
+    [SUNDOG_OP_SCALE_QUERIES] = {"f32 T qkv", "i32 T", "vector 1 N"},
     [SUNDOG_OP_ROPE_CACHE] = {"f32 T qkv", "i32 T", "i32 T", "i32 S P", "vector 1 rope",
                               "pages M kv_heads head_dim page", "pages M kv_heads page head_dim"},
     [SUNDOG_OP_PLAN_ATTENTION] = {"i32 S+1", "i32 S", "i32 work 4"},

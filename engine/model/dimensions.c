@@ -190,6 +190,8 @@ read_scales(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions 
         head = hidden / dimensions->n_heads;
     dimensions->attention_scale =
         sundog_keys_read_positive_or(keys, "attention.scale", MAX_SCALE, 1 / sqrt(head));
+    dimensions->query_scale_beta =
+        sundog_keys_read_optional(keys, "attention.temperature_scale", MAX_SCALE);
     dimensions->embedding_scale = sundog_keys_read_positive_or(
         keys, "embedding_scale", MAX_SCALE, family->scales_embedding ? sqrt(hidden) : 1);
     dimensions->residual_scale = sundog_keys_read_positive_or(keys, "residual_scale", MAX_SCALE, 1);

@@ -40,6 +40,7 @@ static const SundogFamily families[] = {
      .has_experts = true,
      .experts_by_sigmoid = true,
      .renormalizes_experts = true},
+    {.name = "mistral3", .pairs = SUNDOG_PAIRS_NEIGHBOURS_IN_GGUF, .divides_magnitude = true},
     {.name = "olmo2", .window_period = 4, .norms_whole_rows = true},
     {.name = "olmoe", .norms_whole_rows = true, .has_experts = true},
     {.name = "phi3"},

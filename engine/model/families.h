@@ -34,6 +34,7 @@ typedef struct {
     uint32_t rope_period;    /* the last of so many layers rotates nothing; 0: all rotate */
     bool finetuned_is_rope;  /* "rope.scaling.finetuned" says whether anything is rotated */
     bool divides_logits;     /* by the scale that the file gives */
+    bool divides_magnitude;  /* of YaRN by that of the file's logarithmic multiplier */
     bool norms_whole_rows;   /* queries and keys are normed over all heads together */
     bool has_experts;        /* files of the family may tell of experts */
     /* How experts are chosen where a file does not say: by sigmoid, else by softmax, and whether the

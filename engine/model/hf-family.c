@@ -105,6 +105,11 @@ static const SundogHfKey granite_keys[] = {
     {NULL, NULL},
 };
 
+static const SundogHfKey ministral3_keys[] = {
+    {"rope_parameters.llama_4_scaling_beta", "attention.temperature_scale"},
+    {NULL, NULL},
+};
+
 static const SundogHfFamily families[] = {
     {"Gemma2ForCausalLM", "gemma2", "gelu_pytorch_tanh", gemma_keys, gemma2_tensors},
     {"Gemma3ForCausalLM", "gemma3", "gelu_pytorch_tanh", gemma_keys, gemma2_tensors},
@@ -113,6 +118,8 @@ static const SundogHfFamily families[] = {
     {"Glm4ForCausalLM", "glm4", "silu", NULL, glm4_tensors},
     {"GraniteForCausalLM", "granite", "silu", granite_keys, NULL},
     {"LlamaForCausalLM", "llama", "silu", NULL, NULL},
+    {"Ministral3ForCausalLM", "mistral3", "silu", ministral3_keys, NULL},
+    {"Mistral3ForConditionalGeneration", "mistral3", "silu", ministral3_keys, NULL},
     {"MistralForCausalLM", "llama", "silu", NULL, NULL},
     {"Olmo2ForCausalLM", "olmo2", "silu", NULL, olmo2_tensors},
     {"Olmo3ForCausalLM", "olmo2", "silu", NULL, olmo2_tensors},

@@ -146,24 +146,38 @@ add_llama3_factors(SundogSource *source, const Places *places, GError **error)
 
 /* --- All kinds ---------------------------------------------------------------------------------- */
 
+/* Two multipliers of the magnitude's logarithm, of which one divides. */
+static bool
+read_magnitudes(SundogSource *source, const Places *places, GError **error)
+{
+    double of = 0, by = 0, factor = 0;
+    bool has_of = sundog_json_get_double(places->scaling, "mscale", &of);
+    bool has_by = sundog_json_get_double(places->scaling, "mscale_all_dim", &by);
+    if (!has_of && !has_by)
+        return true;
+    if (!get_number(places, "factor", &factor) || !(of > 0 && by > 0)) {
+        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                    "config.json: rotary scaling \"yarn\" with mscale or mscale_all_dim but not "
+                    "both is not known here");
+        return false;
+    }
+    double growth = 0.1 * log(MAX(factor, 1));
+    sundog_source_set_float(source, "rope.scaling.attn_factor", "config.json: mscale",
+                            (of * growth + 1) / (by * growth + 1));
+    return true;
+}
+
 static bool
 read_yarn(SundogSource *source, const Places *places, GError **error)
 {
-    static const char *const refused[] = {"mscale", "mscale_all_dim"};
-    for (size_t i = 0; i < G_N_ELEMENTS(refused); i++) {
-        if (!sundog_json_has(places->scaling, refused[i]))
-            continue;
-        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
-                    "config.json: rotary scaling \"yarn\" with %s is not known here", refused[i]);
-        return false;
-    }
     set_from(source, places, "factor", "rope.scaling.factor");
     set_from(source, places, "original_max_position_embeddings",
              "rope.scaling.original_context_length");
     set_from(source, places, "attention_factor", "rope.scaling.attn_factor");
     set_from(source, places, "beta_fast", "rope.scaling.yarn_beta_fast");
     set_from(source, places, "beta_slow", "rope.scaling.yarn_beta_slow");
-    return true;
+    return sundog_source_has(source, "rope.scaling.attn_factor") ||
+           read_magnitudes(source, places, error);
 }
 
 /* --- LongRoPE ----------------------------------------------------------------------------------- */

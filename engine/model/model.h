@@ -136,6 +136,8 @@ typedef struct {
     bool norms_whole_rows;    /* queries and keys, over all heads together; else each head */
     double attention_scale;   /* of queries times keys */
     double attention_softcap; /* of scores; 0 where there is none */
+    /* Queries at position p are multiplied by 1 + beta log(1 + floor(p / rope.original_context)); 0: not. */
+    double query_scale_beta;
     double embedding_scale;
     double residual_scale; /* of what a layer's halves add */
     double logit_scale;    /* that logits are multiplied by */

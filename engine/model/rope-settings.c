@@ -4,6 +4,8 @@
 
 #include "engine/format/error.h"
 
+#include <math.h>
+
 #define MAX_HEAD_DIM 1024
 #define MAX_BASE 1e12
 #define MAX_FACTOR 65536
@@ -77,6 +79,17 @@ read_window_rope(SundogKeys *keys, const SundogFamily *family, const SundogRope 
     return window_rope;
 }
 
+/* YaRN's magnitude over what a multiplier of its logarithm makes of it: 1 where that is 1. */
+static void
+divide_magnitude(SundogKeys *keys, SundogRope *rope)
+{
+    double multiplier =
+        sundog_keys_read_optional(keys, "rope.scaling.yarn_log_multiplier", MAX_FACTOR);
+    double growth = 0.1 * log(MAX(rope->factor, 1));
+    if (rope->scaling == SUNDOG_ROPE_SCALING_YARN && rope->magnitude == 0 && multiplier != 0)
+        rope->magnitude = (growth + 1) / (multiplier * growth + 1);
+}
+
 void
 sundog_rope_settings_read(SundogKeys *keys, const SundogFamily *family,
                           SundogModelDimensions *dimensions)
@@ -89,5 +102,7 @@ sundog_rope_settings_read(SundogKeys *keys, const SundogFamily *family,
     rope->base = sundog_keys_read_positive_or(keys, "rope.freq_base", MAX_BASE, 10000);
     read_scaling(keys, rope, dimensions->context_length);
     rope->yarn_is_exact = family->yarn_is_exact;
+    if (family->divides_magnitude)
+        divide_magnitude(keys, rope);
     dimensions->window_rope = read_window_rope(keys, family, rope);
 }

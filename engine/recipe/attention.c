@@ -99,6 +99,19 @@ emit_rope(SundogBuilder *builder, SundogBufferId qkv, SundogBufferId k_pages,
                              v_pages);
 }
 
+static void
+emit_query_scales(SundogBuilder *builder, SundogBufferId qkv)
+{
+    const SundogModelDimensions *dimensions = builder->dimensions;
+    const SundogParameter parameters[] = {{.i = dimensions->n_heads},
+                                          {.i = dimensions->n_kv_heads},
+                                          {.i = dimensions->head_dim},
+                                          {.i = dimensions->rope.original_context}};
+    if (builder->query_scales != SUNDOG_BUFFER_NONE)
+        sundog_builder_emit_with(builder, SUNDOG_OP_SCALE_QUERIES, parameters, qkv,
+                                 builder->positions, builder->query_scales);
+}
+
 static SundogBufferId
 emit_attention(SundogBuilder *builder, SundogBufferId qkv, SundogBufferId k_pages,
                SundogBufferId v_pages)
@@ -126,6 +139,7 @@ sundog_component_attend(SundogBuilder *builder, SundogBufferId qkv)
     SundogBufferId v_pages = add_pages(builder, "v", false);
     builder->n_caches++;
     emit_rope(builder, qkv, k_pages, v_pages);
+    emit_query_scales(builder, qkv);
     return emit_attention(builder, qkv, k_pages, v_pages);
 }
 

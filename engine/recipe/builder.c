@@ -9,6 +9,7 @@
 #include "kernels/contract/attention.h"
 #include "kernels/contract/linear.h"
 
+#include <math.h>
 #include <string.h>
 
 SundogExpression
@@ -145,6 +146,16 @@ add_inputs(SundogBuilder *builder)
     builder->logit_rows = add_input(builder, "logit_rows", SUNDOG_VARIABLE_LOGIT_ROWS);
 }
 
+SundogBufferId
+sundog_builder_row(SundogBuilder *builder, const char *name, float *values, uint32_t n_values)
+{
+    SundogRecipeConstant *constant = g_new0(SundogRecipeConstant, 1);
+    *constant =
+        (SundogRecipeConstant){.name = g_strdup(name), .values = values, .n_values = n_values};
+    g_ptr_array_add(builder->constants, constant);
+    return add_weight(builder, name, 1, n_values);
+}
+
 static bool
 has_layer_with(const SundogBuilder *builder, const SundogRope *rope)
 {
@@ -166,12 +177,9 @@ add_rope(SundogBuilder *builder, SundogBuilderRope *to, const SundogRope *rope, 
     float *frequencies = sundog_rope_dup_inverse_frequencies(rope, factors, &builder->error);
     if (frequencies == NULL)
         return;
-    SundogRecipeConstant *constant = g_new0(SundogRecipeConstant, 1);
-    *constant =
-        (SundogRecipeConstant){.name = g_strdup(name), .values = frequencies, .n_values = n};
-    g_ptr_array_add(builder->constants, constant);
     *to = (SundogBuilderRope){.rope = rope,
-                              .inverse_frequencies = add_weight(builder, name, 1, n),
+                              .inverse_frequencies =
+                                  sundog_builder_row(builder, name, frequencies, n),
                               .magnitude = sundog_rope_get_magnitude(rope)};
 }
 
@@ -213,6 +221,22 @@ sundog_builder_rope(const SundogBuilder *builder)
             return &builder->ropes[i];
     }
     return NULL;
+}
+
+/* Nothing where the context ends before the scale first changes. */
+static void
+add_query_scales(SundogBuilder *builder)
+{
+    double beta = builder->dimensions->query_scale_beta;
+    uint32_t period = builder->dimensions->rope.original_context;
+    uint32_t n = (builder->options->context_length + period - 1) / period;
+    builder->query_scales = SUNDOG_BUFFER_NONE;
+    if (beta == 0 || n < 2)
+        return;
+    float *scales = g_new(float, n);
+    for (uint32_t i = 0; i < n; i++)
+        scales[i] = (float)(1 + beta * log1p(i));
+    builder->query_scales = sundog_builder_row(builder, "attention.query_scales", scales, n);
 }
 
 /* Which rows belong together is the same for all layers: planned once, at the head of the step. */
@@ -283,6 +307,7 @@ sundog_builder_init(SundogBuilder *builder, const SundogModel *model,
     builder->n_rows = sundog_builder_variable(builder, SUNDOG_VARIABLE_TOKENS);
     add_inputs(builder);
     add_ropes(builder);
+    add_query_scales(builder);
     add_attention_plan(builder);
     add_workspace(builder);
 }

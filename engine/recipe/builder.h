@@ -39,6 +39,7 @@ struct SundogBuilder {
     SundogBufferId attention_tiles;
     SundogBufferId workspace; /* one for all operations: its content lives in none but one */
     SundogBuilderRope ropes[SUNDOG_BUILDER_ROPES];
+    SundogBufferId query_scales; /* by position; NONE where queries are not scaled so */
 };
 
 /* Adds the step's inputs, rotary frequencies, the plan of attention and the workspace. To be finished
@@ -62,6 +63,9 @@ const SundogTensor *sundog_builder_tensor(SundogBuilder *builder, SundogTensorRo
 SundogBufferId sundog_builder_weight(SundogBuilder *builder, SundogTensorRole role);
 /* SUNDOG_BUFFER_NONE where the model has none. */
 SundogBufferId sundog_builder_optional_weight(SundogBuilder *builder, SundogTensorRole role);
+/* A weight of one row that the recipe computes; takes the values. */
+SundogBufferId sundog_builder_row(SundogBuilder *builder, const char *name, float *values,
+                                  uint32_t n_values);
 /* The rotary embedding of the present layer; NULL where it rotates nothing. */
 const SundogBuilderRope *sundog_builder_rope(const SundogBuilder *builder);
 /* Any buffer; sizes beyond the rank are ignored. */

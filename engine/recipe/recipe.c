@@ -23,6 +23,7 @@ static const SundogRecipe recipes[] = {
     {"granitemoe", "Granite MoE", sundog_llama_emit},
     {"llama", "Llama", sundog_llama_emit},
     {"minimax-m2", "MiniMax M2", sundog_olmoe_emit},
+    {"mistral3", "Mistral 3", sundog_llama_emit},
     {"olmo2", "OLMo 2", sundog_olmo2_emit},
     {"olmoe", "OLMoE", sundog_olmoe_emit},
     {"phi3", "Phi-3", sundog_llama_emit},

@@ -9,6 +9,7 @@
  * add          y = a + b; y may be either of them.
  * scale        y = x * factor, rounded once; y may be x.
  * softcap      y = limit * tanh(x / limit), math.h's, each step rounded once; y may be x.
+ * scale_queries  the first H C of each row times scales[min(position / period, N - 1)], rounded once.
  * join         y[t] = a[t], b[t], c[t] side by side.
  */
 

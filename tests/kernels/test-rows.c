@@ -282,6 +282,30 @@ test_embed(void)
     }
 }
 
+static void
+test_scale_queries(void)
+{
+    static const int32_t positions[] = {0, 9, 10, 25, 1000};
+    static const int expected[] = {0, 0, 1, 2, 2}; /* which of the scales */
+    TestRandom random = {19};
+    TestCall call;
+    test_call_init(&call, SUNDOG_OP_SCALE_QUERIES);
+    test_call_add_floats(&call, 5, (4 + 2 * 2) * 6, &random);
+    memcpy(test_call_add(&call, SUNDOG_DTYPE_I32, 5, 1), positions, sizeof positions);
+    test_call_add_floats(&call, 1, 3, &random);
+    call.parameters[0].i = 4;
+    call.parameters[1].i = 2;
+    call.parameters[2].i = 6;
+    call.parameters[3].i = 10;
+    test_call_check_all_sets(&call);
+    for (int k = 0; k < 5 * 48; k++) {
+        float before = ((float *)call.initial[0])[k], after = ((float *)call.arguments[0].data)[k];
+        float scale = k % 48 < 24 ? ((float *)call.arguments[2].data)[expected[k / 48]] : 1;
+        g_assert_cmpfloat(after, ==, before * scale);
+    }
+    test_call_clear(&call);
+}
+
 int
 main(int argc, char *argv[])
 {
@@ -293,6 +317,7 @@ main(int argc, char *argv[])
     g_test_add_func("/kernels/norm/heads", test_head_norm);
     g_test_add_func("/kernels/rows/elementwise", test_elementwise);
     g_test_add_func("/kernels/rows/scale-and-softcap", test_scale_and_softcap);
+    g_test_add_func("/kernels/rows/scale-queries", test_scale_queries);
     g_test_add_func("/kernels/rows/move", test_rows_move);
     g_test_add_func("/kernels/rows/embed", test_embed);
     return g_test_run();

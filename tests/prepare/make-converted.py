@@ -35,6 +35,9 @@ SIZES = {'vocab_size': VOCABULARY, 'hidden_size': 32, 'intermediate_size': 48, '
          'max_position_embeddings': 256, 'rms_norm_eps': 1e-5, 'tie_word_embeddings': True,
          'initializer_range': 0.2, 'bos_token_id': 0, 'eos_token_id': 0, 'pad_token_id': 0}
 
+MINISTRAL = {'rope_type': 'yarn', 'rope_theta': 10000.0, 'factor': 4.0, 'mscale': 1.0, 'mscale_all_dim': 1.0,
+             'beta_fast': 32.0, 'beta_slow': 1.0, 'llama_4_scaling_beta': 0.4, 'original_max_position_embeddings': 32}
+
 # name: transformers' classes begin with, their ending, configuration
 FAMILIES = {
     'deepseek2': ('DeepseekV2', 'DeepseekV2ForCausalLM',
@@ -83,6 +86,8 @@ FAMILIES = {
     'minimax-m2': ('MiniMaxM2', 'MiniMaxM2ForCausalLM',
                    {'intermediate_size': 16, 'num_local_experts': 6, 'num_experts_per_tok': 2,
                     'rotary_dim': 8, 'tie_word_embeddings': False}),
+    'mistral3': ('Ministral3', 'Ministral3ForCausalLM',
+                 {'head_dim': 8, 'sliding_window': None, 'rope_parameters': MINISTRAL}),
     'mixtral': ('Mixtral', 'MixtralForCausalLM',
                 {'intermediate_size': 16, 'num_local_experts': 4, 'num_experts_per_tok': 2}),
     'olmo2': ('Olmo2', 'Olmo2ForCausalLM', {'head_dim': 8, 'tie_word_embeddings': False}),
@@ -129,6 +134,8 @@ SAVED = {
     'hf-granite': ('Granite', 'GraniteForCausalLM',
                    {**SMALL, 'attention_multiplier': 0.3, 'embedding_multiplier': 12.0,
                     'residual_multiplier': 0.22, 'logits_scaling': 8.0}),
+    'hf-ministral3': ('Ministral3', 'Ministral3ForCausalLM',
+                      {**SMALL, 'sliding_window': None, 'rope_parameters': MINISTRAL}),
     'hf-mistral': ('Mistral', 'MistralForCausalLM', {**SMALL, 'sliding_window': 20}),
     'hf-olmo3': ('Olmo3', 'Olmo3ForCausalLM',
                  {**SMALL, 'layer_types': ['sliding_attention', 'full_attention'], 'sliding_window': 20,
@@ -202,9 +209,13 @@ def convert(folder, path, quantized):
     parameters = conversion.ModelBase.load_hparams(pathlib.Path(folder), False)
     architecture = conversion.get_model_architecture(parameters, conversion.ModelType.TEXT)
     base = conversion.get_model_class(architecture)
-    made = type('Tiny', (base,), {
-        'model_arch': base.model_arch,
-        'set_vocab': lambda self: gguf_models.write_vocabulary(self.gguf_writer, VOCABULARY)})
+    def set_vocab(self):
+        gguf_models.write_vocabulary(self.gguf_writer, VOCABULARY)
+
+    made = type('Tiny', (base,), {'model_arch': base.model_arch, 'set_vocab': set_vocab})
+    for inner in vars(base).values():  # some hand their work to a class within
+        if isinstance(inner, type):
+            inner.set_vocab = set_vocab
     with torch.inference_mode():
         made(pathlib.Path(folder), gguf.LlamaFileType[kind], pathlib.Path(path),
              model_name='tiny').write()
