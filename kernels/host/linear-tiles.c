@@ -16,10 +16,11 @@
 #include "kernels/host/half.h"
 #include "kernels/host/linear-experts.h"
 #include "kernels/host/panels.h"
-#include "kernels/host/quantize.h"
+#include "kernels/host/quantize-tokens.h"
 #include "kernels/host/simd.h"
 
 #define ROWS SUNDOG_PANEL_ROWS
+#define LANES SUNDOG_LANES
 #define UNIT SUNDOG_UNIT_ROWS
 #define TOKENS SUNDOG_TILE_TOKENS
 #define MAX_PARTS 3
@@ -282,23 +283,39 @@ find_row(const Job *job, int64_t tile_index, int64_t t)
     return job->work[tile_index * SUNDOG_WORK_FIELDS + SUNDOG_WORK_CHOICES + t];
 }
 
+/* A whole unit of a row: bias and residual may be NULL. */
+static void
+store_unit(const float *products, const float *bias, const float *residual, float *to)
+{
+    for (int r = 0; r < UNIT; r += LANES) {
+        SundogVector v = sundog_vector_load(products + r);
+        if (bias != NULL)
+            v = sundog_vector_add(v, sundog_vector_load(bias + r));
+        if (residual != NULL)
+            v = sundog_vector_add(v, sundog_vector_load(residual + r));
+        sundog_vector_store(to + r, v);
+    }
+}
+
 static void
 store_products(const Job *job, const Part *part, int64_t unit, int64_t tile_index,
                const float *products)
 {
     int64_t n = sundog_min(UNIT, part->weight->shape[0] - unit * UNIT);
     int64_t here = sundog_min(TOKENS, job->n_tokens - tile_index * TOKENS);
-    for (int64_t t = 0; t < here; t++) {
+    const float *bias = part->bias != NULL ? part->bias + unit * UNIT : NULL;
+    for (int64_t t = 0; t < here; t++, products += UNIT) {
         int64_t at = find_row(job, tile_index, t) * job->y->shape[1] + part->column + unit * UNIT;
-        float values[UNIT];
-        memcpy(values, products + t * UNIT, sizeof values);
-        if (part->bias != NULL)
-            for (int64_t r = 0; r < n; r++)
-                values[r] += part->bias[unit * UNIT + r];
-        if (job->residual != NULL)
-            for (int64_t r = 0; r < n; r++)
-                values[r] += job->residual[at + r];
-        memcpy((float *)job->y->data + at, values, (size_t)n * sizeof(float));
+        const float *residual = job->residual != NULL ? job->residual + at : NULL;
+        float *to = (float *)job->y->data + at;
+        if (n == UNIT) {
+            store_unit(products, bias, residual, to);
+            continue;
+        }
+        for (int64_t r = 0; r < n; r++) {
+            float value = bias != NULL ? products[r] + bias[r] : products[r];
+            to[r] = residual != NULL ? value + residual[r] : value;
+        }
     }
 }
 
@@ -317,33 +334,33 @@ store_gated(const Job *job, const Part *part, int64_t unit, int64_t tile_index, 
 {
     int64_t first = tile_index * TOKENS, here = sundog_min(TOKENS, job->n_tokens - first);
     int64_t n_rows = job->y->shape[1], n = sundog_min(UNIT, n_rows - unit * UNIT);
-    bool quantized = job->y->dtype == SUNDOG_DTYPE_A8;
-    uint8_t *tile = (uint8_t *)job->y->data + (size_t)tile_index * job->out.n_bytes;
-    for (int64_t t = 0; t < here; t++) {
-        float values[UNIT];
+    float values[TOKENS][UNIT];
+    for (int64_t t = 0; t < here; t++)
         for (int i = 0; i < 2; i++) {
             float *gate = products[i] + t * UNIT, *up = gate + ROWS;
             int64_t row = unit * UNIT + i * ROWS;
             add_gated_bias(part, row, sundog_min(ROWS, n_rows - row), gate);
-            sundog_gate_run(job->function, gate, up, values + i * ROWS, ROWS);
+            sundog_gate_run(job->function, gate, up, values[t] + i * ROWS, ROWS);
         }
-        if (quantized)
-            sundog_quantize_block(values, tile, &job->out, unit, t);
-        else
-            memcpy((float *)job->y->data + (first + t) * n_rows + unit * UNIT, values,
+    if (job->y->dtype != SUNDOG_DTYPE_A8) {
+        for (int64_t t = 0; t < here; t++)
+            memcpy((float *)job->y->data + (first + t) * n_rows + unit * UNIT, values[t],
                    (size_t)n * sizeof(float));
+        return;
     }
-    if (quantized)
-        sundog_quantize_nothing(tile, &job->out, unit, here);
-    if (quantized && unit == 0)
+    uint8_t *tile = (uint8_t *)job->y->data + (size_t)tile_index * job->out.n_bytes;
+    sundog_quantize_tokens(values[0], UNIT, here, tile, &job->out, unit);
+    if (unit == 0)
         sundog_tile_set_tokens(tile, &job->out, here);
 }
 
 static void
 run_piece(const Job *job, const Part *part, int64_t unit, SundogRange tiles, bool direct)
 {
+    Products products;
     /* What a missing panel leaves out is never stored, but loops over whole tiles read it. */
-    Products products = {{0}};
+    if ((unit + 1) * UNIT > part->weight->shape[0])
+        memset(products, 0, sizeof products);
     for (int64_t tile = tiles.begin; tile < tiles.end; tile++) {
         if (direct && job->a->dtype != SUNDOG_DTYPE_A8)
             multiply_columns(job, part, unit, products);

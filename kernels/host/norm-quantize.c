@@ -5,7 +5,7 @@
 
 #include "kernels/host/kernel.h"
 #include "kernels/host/norm.h"
-#include "kernels/host/quantize.h"
+#include "kernels/host/quantize-tokens.h"
 
 typedef struct {
     const float *x; /* first token of the tile */
@@ -20,19 +20,20 @@ typedef struct {
 static void
 norm_quantize_tile(const TileWork *work, SundogRange blocks)
 {
-    for (int64_t token = 0; token < work->n_tokens; token++) {
-        const float *x = work->x + token * work->n;
-        float factor = sundog_norm_factor(x, work->n, work->epsilon);
-        for (int64_t block = blocks.begin; block < blocks.end; block++) {
-            float normed[SUNDOG_ACTIVATION_BLOCK];
-            int64_t k = block * SUNDOG_ACTIVATION_BLOCK;
+    float factors[SUNDOG_TILE_TOKENS];
+    for (int64_t token = 0; token < work->n_tokens; token++)
+        factors[token] = sundog_norm_factor(work->x + token * work->n, work->n, work->epsilon);
+    for (int64_t block = blocks.begin; block < blocks.end; block++) {
+        float normed[SUNDOG_TILE_TOKENS][SUNDOG_ACTIVATION_BLOCK];
+        const float *weight = work->weight + block * SUNDOG_ACTIVATION_BLOCK;
+        for (int64_t token = 0; token < work->n_tokens; token++) {
+            const float *x = work->x + token * work->n + block * SUNDOG_ACTIVATION_BLOCK;
             for (int i = 0; i < SUNDOG_ACTIVATION_BLOCK; i++)
-                normed[i] = (x[k + i] * factor) * work->weight[k + i];
-            sundog_quantize_block(normed, work->tile, &work->layout, block, token);
+                normed[token][i] = (x[i] * factors[token]) * weight[i];
         }
+        sundog_quantize_tokens(normed[0], SUNDOG_ACTIVATION_BLOCK, work->n_tokens, work->tile,
+                               &work->layout, block);
     }
-    for (int64_t block = blocks.begin; block < blocks.end; block++)
-        sundog_quantize_nothing(work->tile, &work->layout, block, work->n_tokens);
     if (blocks.begin == 0 && blocks.end > 0)
         sundog_tile_set_tokens(work->tile, &work->layout, work->n_tokens);
 }

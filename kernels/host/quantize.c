@@ -1,7 +1,7 @@
 /* quantize: activation.h. Threads split blocks of columns within tiles, so that one token is shared. */
 
-#include "kernels/host/quantize.h"
 #include "kernels/host/kernel.h"
+#include "kernels/host/quantize-tokens.h"
 
 void
 SUNDOG_KERNEL(QUANTIZE)(const SundogCall *call)
@@ -15,9 +15,7 @@ SUNDOG_KERNEL(QUANTIZE)(const SundogCall *call)
         int64_t here = sundog_min(SUNDOG_TILE_TOKENS, n_tokens - first);
         uint8_t *tile = (uint8_t *)call->arguments[1].data + (size_t)(i / blocks) * layout.n_bytes;
         const float *from = (const float *)x->data + first * n + block * SUNDOG_ACTIVATION_BLOCK;
-        for (int64_t token = 0; token < here; token++)
-            sundog_quantize_block(from + token * n, tile, &layout, block, token);
-        sundog_quantize_nothing(tile, &layout, block, here);
+        sundog_quantize_tokens(from, n, here, tile, &layout, block);
         if (block == 0)
             sundog_tile_set_tokens(tile, &layout, here);
     }
