@@ -5,6 +5,7 @@
 #include "app/branch-switcher.h"
 #include "app/figures.h"
 #include "app/markdown-view.h"
+#include "app/passage.h"
 #include <glib/gi18n.h>
 #include <stdbool.h>
 
@@ -239,6 +240,8 @@ sundog_answer_view_new(SundogMessage *message)
     SundogAnswerView *self = g_object_new(SUNDOG_TYPE_ANSWER_VIEW, NULL);
     self->message = g_object_ref(message);
     sundog_branch_switcher_set_message(self->branches, message);
+    sundog_passage_mark(GTK_WIDGET(self->reasoning), message->reasoning);
+    sundog_passage_mark(GTK_WIDGET(self->content), message->content);
     gtk_widget_set_sensitive(self->actions, message->state != SUNDOG_MESSAGE_STREAMING);
     g_signal_connect_object(message, "changed", G_CALLBACK(on_message_changed), self,
                             G_CONNECT_SWAPPED);

@@ -2,7 +2,7 @@
 
 /* The widget of one Markdown block. */
 
-#include "app/markdown.h"
+#include "app/block.h"
 #include <gtk/gtk.h>
 #include <stdbool.h>
 
@@ -10,3 +10,7 @@
 GtkWidget *sundog_block_view_new(const SundogBlock *block);
 /* Shows another block in the same widget; false where that needs another kind of widget. */
 bool sundog_block_view_update(GtkWidget *view, const SundogBlock *block);
+bool sundog_block_view_is(GtkWidget *view);
+/* The block with what is selected of it alone, owned by the caller; NULL where nothing is. A rule is
+ * always given: it has nothing to select. */
+SundogBlock *sundog_block_view_dup_selected(GtkWidget *view);

@@ -78,6 +78,12 @@ sundog_block_equal(const SundogBlock *a, const SundogBlock *b)
            g_strcmp0(a->alignments, b->alignments) == 0 && rows_equal(a->rows, b->rows);
 }
 
+static bool
+stands_tight(Walk *walk)
+{
+    return walk->lists->len > 0 && g_array_index(walk->lists, List, walk->lists->len - 1).tight;
+}
+
 static SundogBlock *
 push_block(Walk *walk, SundogBlockKind kind)
 {
@@ -86,8 +92,7 @@ push_block(Walk *walk, SundogBlockKind kind)
     block->n_indents = MIN(walk->n_items, SUNDOG_BLOCK_MAX_DEPTH);
     block->marker = g_steal_pointer(&walk->marker);
     block->tight = walk->after_tight;
-    walk->after_tight =
-        walk->lists->len > 0 && g_array_index(walk->lists, List, walk->lists->len - 1).tight;
+    walk->after_tight = stands_tight(walk);
     g_ptr_array_add(walk->blocks, block);
     return block;
 }
@@ -404,7 +409,7 @@ visit_container(Walk *walk, cmark_node *node, bool entering)
         begin_list(walk, node);
     else if (type == CMARK_NODE_LIST) {
         g_array_set_size(walk->lists, walk->lists->len - 1);
-        walk->after_tight = false;
+        walk->after_tight = stands_tight(walk);
     } else if (type == CMARK_NODE_ITEM && entering)
         begin_item(walk, node);
     else if (type == CMARK_NODE_ITEM)

@@ -2,6 +2,7 @@
 
 #include "app/code-card.h"
 #include "app/sideways.h"
+#include "app/text-leaf.h"
 #include <glib/gi18n.h>
 #include <gtksourceview/gtksource.h>
 #include <string.h>
@@ -81,8 +82,8 @@ count_shown(const char *text)
     return n > 0 && text[n - 1] == '\n' ? n - 1 : n;
 }
 
-char *
-sundog_code_card_dup_text(SundogCodeCard *card)
+static char *
+dup_text(SundogCodeCard *card)
 {
     GtkTextIter start, end;
     gtk_text_buffer_get_bounds(GTK_TEXT_BUFFER(card->buffer), &start, &end);
@@ -95,7 +96,7 @@ sundog_code_card_update(SundogCodeCard *card, const SundogBlock *block)
     GtkTextBuffer *buffer = GTK_TEXT_BUFFER(card->buffer);
     set_language(card, block->language);
     gtk_widget_set_visible(card->head, !block->continued);
-    g_autofree char *before = sundog_code_card_dup_text(card);
+    g_autofree char *before = dup_text(card);
     size_t n_before = strlen(before), n_shown = count_shown(block->text);
     if (n_shown == n_before && memcmp(before, block->text, n_shown) == 0)
         return;
@@ -111,14 +112,14 @@ sundog_code_card_update(SundogCodeCard *card, const SundogBlock *block)
 static char *
 dup_whole_text(SundogCodeCard *self)
 {
-    g_autofree char *own = sundog_code_card_dup_text(self);
+    g_autofree char *own = dup_text(self);
     GString *text = g_string_new(own);
     GtkWidget *next = gtk_widget_get_next_sibling(GTK_WIDGET(self));
     for (; next && SUNDOG_IS_CODE_CARD(next); next = gtk_widget_get_next_sibling(next)) {
         SundogCodeCard *card = SUNDOG_CODE_CARD(next);
         if (gtk_widget_get_visible(card->head))
             break;
-        g_autofree char *more = sundog_code_card_dup_text(card);
+        g_autofree char *more = dup_text(card);
         g_string_append_printf(text, "\n%s", more);
     }
     return g_string_free(text, FALSE);
@@ -192,10 +193,18 @@ sundog_code_card_init(SundogCodeCard *self)
 {
     gtk_widget_init_template(GTK_WIDGET(self));
     sundog_sideways_release_vertical(self->scroller);
+    sundog_text_leaf_mark(GTK_WIDGET(self->view));
+    gtk_widget_set_cursor_from_name(GTK_WIDGET(self->scroller), "text");
     gtk_text_buffer_set_enable_undo(GTK_TEXT_BUFFER(self->buffer), FALSE);
     apply_scheme(self);
     g_signal_connect_object(gtk_settings_get_default(), "notify::gtk-application-prefer-dark-theme",
                             G_CALLBACK(apply_scheme), self, G_CONNECT_SWAPPED);
+}
+
+GtkWidget *
+sundog_code_card_get_leaf(SundogCodeCard *card)
+{
+    return GTK_WIDGET(card->view);
 }
 
 GtkWidget *

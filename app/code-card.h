@@ -12,5 +12,5 @@ G_DECLARE_FINAL_TYPE(SundogCodeCard, sundog_code_card, SUNDOG, CODE_CARD, GtkWid
 GtkWidget *sundog_code_card_new(const SundogBlock *block);
 /* Shows this block now; text that only grew is appended. */
 void sundog_code_card_update(SundogCodeCard *card, const SundogBlock *block);
-/* The code it shows, as it is copied; owned by the caller. */
-char *sundog_code_card_dup_text(SundogCodeCard *card);
+/* The widget whose text is selected (text-leaf.h). */
+GtkWidget *sundog_code_card_get_leaf(SundogCodeCard *card);

@@ -112,6 +112,7 @@ sundog_markdown_view_class_init(SundogMarkdownViewClass *class)
 {
     G_OBJECT_CLASS(class)->dispose = sundog_markdown_view_dispose;
     gtk_widget_class_set_layout_manager_type(GTK_WIDGET_CLASS(class), GTK_TYPE_BOX_LAYOUT);
+    gtk_widget_class_set_accessible_role(GTK_WIDGET_CLASS(class), GTK_ACCESSIBLE_ROLE_GROUP);
 }
 
 static void

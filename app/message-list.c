@@ -3,6 +3,7 @@
 #include "app/message-list.h"
 #include "app/answer-view.h"
 #include "app/column.h"
+#include "app/selection-area.h"
 #include "app/user-card.h"
 #include <glib/gi18n.h>
 
@@ -11,6 +12,9 @@
 #define NEAR_TOP 600
 /* Within this many pixels of the end the view counts as being there. */
 #define AT_END 24
+/* What is brought into view keeps this distance from the edge. */
+#define MARGIN 12
+#define N_LOOKS 3
 
 struct _SundogMessageList {
     GtkWidget parent_instance;
@@ -23,10 +27,13 @@ struct _SundogMessageList {
     GPtrArray *messages;
     GPtrArray *views; /* of the messages from `first` on; borrowed */
     unsigned first;
+    double value; /* the scroll position before the present one */
     bool following;
     bool moving;          /* the scroll position is being set by us */
     double keep_from_end; /* while older messages are added above: distance to hold, else < 0 */
     unsigned n_unseen;
+    GtkWidget *wanted; /* to be brought into view once it has its place; weak */
+    unsigned n_looks;  /* frames for which it still is: it may change its size */
     unsigned tick;
 };
 
@@ -130,6 +137,32 @@ prepend_page(SundogMessageList *self)
     self->first = first;
 }
 
+static void schedule_tick(SundogMessageList *self);
+
+static void
+show_now(SundogMessageList *self, GtkWidget *widget)
+{
+    graphene_rect_t bounds;
+    if (!gtk_widget_compute_bounds(widget, GTK_WIDGET(self->scroller), &bounds))
+        return;
+    double page = gtk_adjustment_get_page_size(self->adjustment);
+    double top = bounds.origin.y - MARGIN;
+    double bottom = bounds.origin.y + bounds.size.height + MARGIN;
+    double by = top < 0 || bottom - top > page ? top : MAX(bottom - page, 0);
+    if (by != 0)
+        gtk_adjustment_set_value(self->adjustment, gtk_adjustment_get_value(self->adjustment) + by);
+}
+
+static void
+look_for_wanted(SundogMessageList *self)
+{
+    if (!self->wanted || gtk_widget_get_height(self->wanted) == 0)
+        return;
+    show_now(self, self->wanted);
+    if (--self->n_looks == 0)
+        g_clear_weak_pointer(&self->wanted);
+}
+
 /* Sizes are being given out when the adjustment changes, so the position is set before the next frame. */
 static gboolean
 on_tick(GtkWidget *widget, GdkFrameClock *clock, gpointer user_data)
@@ -141,9 +174,12 @@ on_tick(GtkWidget *widget, GdkFrameClock *clock, gpointer user_data)
         self->keep_from_end = -1;
     } else if (self->following)
         set_position(self, get_end(self));
+    look_for_wanted(self);
     if (gtk_adjustment_get_value(self->adjustment) < NEAR_TOP)
         prepend_page(self);
     update_newest(self);
+    if (self->wanted)
+        schedule_tick(self);
     return G_SOURCE_REMOVE;
 }
 
@@ -154,12 +190,15 @@ schedule_tick(SundogMessageList *self)
         self->tick = gtk_widget_add_tick_callback(GTK_WIDGET(self), on_tick, NULL, NULL);
 }
 
+/* Who goes away from the end by less than what counts as being there would be drawn back to it. */
 static void
 on_value_changed(SundogMessageList *self)
 {
+    double value = gtk_adjustment_get_value(self->adjustment), before = self->value;
+    self->value = value;
     if (self->moving)
         return;
-    self->following = gtk_adjustment_get_value(self->adjustment) >= get_end(self) - AT_END;
+    self->following = value >= get_end(self) - (value < before ? 1 : AT_END);
     schedule_tick(self);
 }
 
@@ -167,6 +206,14 @@ static void
 on_newest(GtkButton *button, SundogMessageList *self)
 {
     sundog_message_list_scroll_to_end(self);
+}
+
+/* Text that is being selected stands still. */
+static void
+on_selecting(SundogMessageList *self)
+{
+    self->following = false;
+    update_newest(self);
 }
 
 /* A scroll that still glides would take the position back with its next frame. */
@@ -184,6 +231,29 @@ sundog_message_list_scroll_to_end(SundogMessageList *list)
     list->following = true;
     list->n_unseen = 0;
     schedule_tick(list);
+}
+
+static void
+show_soon(SundogMessageList *self, GtkWidget *widget)
+{
+    self->following = false;
+    g_set_weak_pointer(&self->wanted, widget);
+    self->n_looks = N_LOOKS;
+    schedule_tick(self);
+}
+
+/* The view goes with the focus where a person moves it with keys, and only there: a menu that closes gives
+ * it back as well. */
+static gboolean
+sundog_message_list_focus(GtkWidget *widget, GtkDirectionType direction)
+{
+    SundogMessageList *self = SUNDOG_MESSAGE_LIST(widget);
+    if (!GTK_WIDGET_CLASS(sundog_message_list_parent_class)->focus(widget, direction))
+        return FALSE;
+    GtkWidget *focus = gtk_root_get_focus(gtk_widget_get_root(widget));
+    if (focus && gtk_widget_is_ancestor(focus, GTK_WIDGET(self->box)))
+        show_now(self, focus);
+    return TRUE;
 }
 
 static void
@@ -254,6 +324,7 @@ sundog_message_list_edit_last(SundogMessageList *list)
     for (unsigned i = list->views->len; i > 0; i--)
         if (SUNDOG_IS_USER_CARD(list->views->pdata[i - 1])) {
             sundog_user_card_edit(list->views->pdata[i - 1]);
+            show_soon(list, list->views->pdata[i - 1]);
             return;
         }
 }
@@ -263,16 +334,16 @@ sundog_message_list_reveal(SundogMessageList *list, unsigned index)
 {
     while (index < list->first)
         prepend_page(list);
-    if (index - list->first < list->views->len) {
-        list->following = false;
-        gtk_widget_child_focus(list->views->pdata[index - list->first], GTK_DIR_TAB_FORWARD);
-    }
+    if (index - list->first >= list->views->len)
+        return;
+    show_soon(list, list->views->pdata[index - list->first]);
 }
 
 static void
 sundog_message_list_dispose(GObject *object)
 {
     SundogMessageList *self = SUNDOG_MESSAGE_LIST(object);
+    g_clear_weak_pointer(&self->wanted);
     gtk_widget_dispose_template(GTK_WIDGET(self), SUNDOG_TYPE_MESSAGE_LIST);
     G_OBJECT_CLASS(sundog_message_list_parent_class)->dispose(object);
 }
@@ -299,7 +370,9 @@ sundog_message_list_class_init(SundogMessageListClass *class)
     signals[SWITCH] = g_signal_new("switch", SUNDOG_TYPE_MESSAGE_LIST, G_SIGNAL_RUN_LAST, 0, NULL,
                                    NULL, NULL, G_TYPE_NONE, 2, SUNDOG_TYPE_MESSAGE, G_TYPE_INT);
     gtk_widget_class_set_layout_manager_type(widget_class, GTK_TYPE_BIN_LAYOUT);
+    widget_class->focus = sundog_message_list_focus;
     g_type_ensure(SUNDOG_TYPE_COLUMN);
+    g_type_ensure(SUNDOG_TYPE_SELECTION_AREA);
     gtk_widget_class_set_template_from_resource(widget_class, "/org/sundog/Sundog/message-list.ui");
     gtk_widget_class_bind_template_child(widget_class, SundogMessageList, overlay);
     gtk_widget_class_bind_template_child(widget_class, SundogMessageList, scroller);
@@ -307,6 +380,7 @@ sundog_message_list_class_init(SundogMessageListClass *class)
     gtk_widget_class_bind_template_child(widget_class, SundogMessageList, newest);
     gtk_widget_class_bind_template_child(widget_class, SundogMessageList, newest_label);
     gtk_widget_class_bind_template_callback(widget_class, on_newest);
+    gtk_widget_class_bind_template_callback(widget_class, on_selecting);
 }
 
 static void

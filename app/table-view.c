@@ -1,7 +1,9 @@
 /* A GtkGrid kept in step with the rows of a block. */
 
 #include "app/table-view.h"
+#include "app/markup.h"
 #include "app/sideways.h"
+#include "app/text-leaf.h"
 #include <stdbool.h>
 #include <string.h>
 
@@ -15,6 +17,7 @@ struct _SundogTableView {
     GtkGrid *grid;
     unsigned n_rows;
     unsigned n_columns;
+    bool has_header;
 };
 
 G_DEFINE_FINAL_TYPE(SundogTableView, sundog_table_view, GTK_TYPE_WIDGET)
@@ -24,9 +27,9 @@ make_cell(const SundogBlock *block, unsigned row, unsigned column)
 {
     char alignment = block->alignments[column];
     float xalign = alignment == 'r' ? 1.0f : alignment == 'c' ? 0.5f : 0.0f;
-    GtkWidget *label =
-        g_object_new(GTK_TYPE_LABEL, "xalign", xalign, "yalign", 0.0f, "wrap-mode",
-                     PANGO_WRAP_WORD_CHAR, "selectable", TRUE, "hexpand", TRUE, NULL);
+    GtkWidget *label = g_object_new(GTK_TYPE_LABEL, "xalign", xalign, "yalign", 0.0f, "wrap-mode",
+                                    PANGO_WRAP_WORD_CHAR, "hexpand", TRUE, NULL);
+    sundog_text_leaf_mark(label);
     gtk_widget_add_css_class(label, row == 0 && !block->continued ? "header" : "body");
     return label;
 }
@@ -68,6 +71,49 @@ sundog_table_view_update(SundogTableView *table, const SundogBlock *block)
             update_cell(table, block, row, column);
     table->n_rows = block->rows->len;
     table->n_columns = n_columns;
+    table->has_header = !block->continued;
+}
+
+/* A cell of the header is always taken: without it the rows would be no table. */
+static char *
+dup_cell(GtkWidget *label, bool header)
+{
+    unsigned start, end;
+    const char *markup = gtk_label_get_label(GTK_LABEL(label));
+    if (header || sundog_text_leaf_is_whole(label))
+        return g_strdup(markup);
+    if (!sundog_text_leaf_get_selected(label, &start, &end))
+        return g_strdup("");
+    return sundog_markup_dup_stretch(markup, start, end);
+}
+
+static bool
+is_row_selected(SundogTableView *self, unsigned row)
+{
+    for (unsigned column = 0; column < self->n_columns; column++)
+        if (sundog_text_leaf_get_selected(gtk_grid_get_child_at(self->grid, column, row), NULL,
+                                          NULL))
+            return true;
+    return false;
+}
+
+GPtrArray *
+sundog_table_view_dup_selected(SundogTableView *table)
+{
+    g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func((GDestroyNotify)g_ptr_array_unref);
+    bool any = false;
+    for (unsigned row = 0; row < table->n_rows; row++) {
+        bool header = row == 0 && table->has_header, selected = is_row_selected(table, row);
+        any |= selected;
+        if (!header && !selected)
+            continue;
+        GPtrArray *cells = g_ptr_array_new_with_free_func(g_free);
+        for (unsigned column = 0; column < table->n_columns; column++)
+            g_ptr_array_add(cells,
+                            dup_cell(gtk_grid_get_child_at(table->grid, column, row), header));
+        g_ptr_array_add(rows, cells);
+    }
+    return any ? g_steal_pointer(&rows) : NULL;
 }
 
 static void

@@ -11,3 +11,6 @@ G_DECLARE_FINAL_TYPE(SundogTableView, sundog_table_view, SUNDOG, TABLE_VIEW, Gtk
 
 GtkWidget *sundog_table_view_new(const SundogBlock *block);
 void sundog_table_view_update(SundogTableView *table, const SundogBlock *block);
+/* The header and what is selected of the rows, as a block has them, owned by the caller; NULL where
+ * nothing is. */
+GPtrArray *sundog_table_view_dup_selected(SundogTableView *table);

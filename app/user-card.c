@@ -4,6 +4,8 @@
 #include "app/branch-switcher.h"
 #include "app/composer-keys.h"
 #include "app/markdown.h"
+#include "app/passage.h"
+#include "app/text-leaf.h"
 #include <glib/gi18n.h>
 #include <string.h>
 
@@ -43,7 +45,8 @@ append_label(SundogUserCard *self, const char *text, size_t n_bytes)
 {
     g_autofree char *piece = g_strndup(text, n_bytes);
     GtkWidget *label = g_object_new(GTK_TYPE_LABEL, "label", piece, "xalign", 0.0f, "wrap", TRUE,
-                                    "wrap-mode", PANGO_WRAP_WORD_CHAR, "selectable", TRUE, NULL);
+                                    "wrap-mode", PANGO_WRAP_WORD_CHAR, NULL);
+    sundog_text_leaf_mark(label);
     gtk_widget_add_css_class(label, "text");
     gtk_box_append(GTK_BOX(self->text), label);
 }
@@ -188,6 +191,7 @@ sundog_user_card_new(SundogMessage *message)
     self->message = g_object_ref(message);
     sundog_branch_switcher_set_message(self->branches, message);
     fill_text(self);
+    sundog_passage_mark(self->text, message->content);
     set_editing(self, false);
     return GTK_WIDGET(self);
 }

@@ -1,7 +1,8 @@
-/* Any bytes as Markdown: the blocks are markup that a label accepts, and are the same whether the text
- * came whole or in two pieces. */
+/* Any bytes as Markdown: the blocks are markup that a label accepts, whole and cut, are the same whether the
+ * text came whole or in two pieces, and can be written again. */
 
-#include "app/markdown.h"
+#include "app/markdown-writer.h"
+#include "app/markup.h"
 #include <pango/pango.h>
 #include <stdint.h>
 #include <string.h>
@@ -35,18 +36,30 @@ assert_markup(const char *text)
 }
 
 static void
+assert_text(const char *text)
+{
+    assert_markup(text);
+    g_autofree char *cut = sundog_markup_dup_stretch(text, 2, 9);
+    assert_markup(cut);
+}
+
+static void
 assert_blocks(GPtrArray *blocks)
 {
+    SundogMarkdownWriter *writer = sundog_markdown_writer_new();
     for (unsigned i = 0; i < blocks->len; i++) {
         const SundogBlock *block = blocks->pdata[i];
         for (unsigned row = 0; block->rows && row < block->rows->len; row++) {
             const GPtrArray *cells = block->rows->pdata[row];
             for (unsigned cell = 0; cell < cells->len; cell++)
-                assert_markup(cells->pdata[cell]);
+                assert_text(cells->pdata[cell]);
         }
         if (block->kind == SUNDOG_BLOCK_TEXT || block->kind == SUNDOG_BLOCK_HEADING)
-            assert_markup(block->text);
+            assert_text(block->text);
+        sundog_markdown_writer_add_block(writer, block);
     }
+    g_autofree char *written = sundog_markdown_writer_finish(writer);
+    g_assert_true(g_utf8_validate(written, -1, NULL));
 }
 
 int
