@@ -111,13 +111,10 @@ check_map(Check *check, const SundogLaunch *launch, const SundogLaunchField *fie
     const SundogBuffer *buffer = sundog_program_get_buffer(check->program, field->buffer);
     int64_t n_rows =
         sundog_expression_evaluate(check->list->expressions, field->value, &check->bounds);
-    int64_t n_columns =
-        buffer->rank == 2
-            ? sundog_expression_evaluate(sundog_program_get_expressions(check->program),
-                                         buffer->shape[1], &check->bounds)
-            : 0;
-    if (buffer->rank != 2 || buffer->dtype != SUNDOG_DTYPE_BF16 || n_columns % 8 != 0)
-        fault(check, launch, "\"%s\" is no matrix of bf16 with a multiple of 8 columns",
+    int64_t n_columns = sundog_expression_evaluate(sundog_program_get_expressions(check->program),
+                                                   buffer->shape[buffer->rank - 1], &check->bounds);
+    if (buffer->rank < 2 || buffer->dtype != SUNDOG_DTYPE_BF16 || n_columns % 8 != 0)
+        fault(check, launch, "\"%s\" has no rows of bf16 with a multiple of 8 columns",
               buffer->name);
     if (n_rows < 1 || n_rows > SUNDOG_LAUNCH_MAX_BOX_ROWS || field->access != SUNDOG_ACCESS_READ)
         fault(check, launch, "\"%s\" is copied in boxes of %" G_GINT64_FORMAT " rows, not 1 to %d",

@@ -34,7 +34,7 @@ typedef enum {
 typedef struct {
     SundogFieldKind kind;
     uint32_t at; /* in the launch's parameter bytes */
-    /* Of a BUFFER, and of a TENSOR_MAP, whose buffer is a matrix of bf16, read: */
+    /* Of a BUFFER, and of a TENSOR_MAP, whose buffer is bf16, read: rows as long as its last dimension. */
     SundogBufferId buffer;
     SundogAccess access;      /* READ, WRITE or UPDATE */
     SundogExpression n_bytes; /* touched, where all_bytes is false */

@@ -103,8 +103,10 @@ encode_map(const SundogCudaLauncher *launcher, const SundogLaunchField *field,
 {
     const SundogExpressionPool *pool = sundog_launch_list_get_expressions(launcher->list);
     const SundogBuffer *buffer = sundog_program_get_buffer(launcher->program, field->buffer);
-    const uint64_t sizes[2] = {(uint64_t)sundog_expression_evaluate(pool, buffer->shape[1], shape),
-                               (uint64_t)sundog_expression_evaluate(pool, buffer->shape[0], shape)};
+    uint64_t sizes[2] = {
+        (uint64_t)sundog_expression_evaluate(pool, buffer->shape[buffer->rank - 1], shape), 1};
+    for (uint32_t d = 0; d + 1 < buffer->rank; d++)
+        sizes[1] *= (uint64_t)sundog_expression_evaluate(pool, buffer->shape[d], shape);
     const uint64_t strides[1] = {sizes[0] * sizeof(uint16_t)};
     const uint32_t box[2] = {SUNDOG_CUDA_GROUP_CHUNK,
                              (uint32_t)sundog_expression_evaluate(pool, field->value, shape)};
