@@ -23,8 +23,14 @@
 /* Shared memory that a kernel declares itself, at most. */
 #define SUNDOG_CUDA_STATIC_BYTES 1024
 #define SUNDOG_CUDA_ATTENTION_THREADS 128
-/* Pages of keys and values in the ring of a block of attention. */
+/* Pages of keys and values in the ring of a block of attention: of a few rows, which has the
+ * multiprocessor's half, and of many, of which three share one. */
 #define SUNDOG_CUDA_ATTENTION_PAGES 3
+#define SUNDOG_CUDA_ATTENTION_MANY_PAGES 2
+/* Blocks that share a row and a group at most, and floats of the part that each leaves of one head: sums of
+ * weights times values, then the greatest score and the sum of weights, in whole 16 bytes. */
+#define SUNDOG_CUDA_ATTENTION_SPLITS 16
+#define SUNDOG_CUDA_PART_FLOATS(head_dim) ((head_dim) + 4)
 #define SUNDOG_CUDA_SAMPLE_THREADS 1024
 #define SUNDOG_CUDA_ROW_THREADS 256
 
@@ -45,36 +51,69 @@ typedef enum {
     X(64, 2, 4, 1, 8, 256, 3)     \
     X(128, 4, 1, 2, 8, 64, 4)
 
-/* Threads of a block of the products by warpgroups: two warpgroups that multiply, one that copies. */
-#define SUNDOG_CUDA_GROUP_THREADS 384
-#define SUNDOG_CUDA_GROUP_WARPS 8 /* that multiply */
-/* Columns of a chunk: what one stage of the rings holds. */
+/* Products by warpgroups. Columns of a chunk: what one stage of the rings holds. */
 #define SUNDOG_CUDA_GROUP_CHUNK 64
-/* Tiles of the products by warpgroups: X(tokens, by columns). Where 1, the warpgroups share 128 rows of
- * weights; where 2, they have the same 64, and chunks of columns in turn. */
+/* Tiles: X(tokens, by columns). So many warpgroups have the same rows of the weights and take chunks of
+ * columns in turn. */
 #define SUNDOG_CUDA_GROUP_TILES(X) \
-    X(8, 2) X(16, 2) X(32, 2) X(64, 2) X(128, 2) X(64, 1) X(128, 1) X(256, 1)
-/* Shared memory of such a block: the barriers and what aligns the rings, the sums that the warpgroups of
- * a tile by columns exchange, and the rings. A stage of x is a chunk of all tokens; one of weights has
- * eight warps' panels, which is a chunk, or two where the warpgroups take them in turn. */
+    X(8, 2)                        \
+    X(8, 4) X(16, 2) X(16, 4) X(32, 2) X(32, 4) X(64, 1) X(64, 2) X(128, 1) X(128, 2) X(256, 1)
+
+/* What follows from a tile; the same for the kernel and for who launches it. */
+typedef struct {
+    int n_row_groups; /* warpgroups with rows of their own: 64 of the weights each */
+    int n_groups;     /* that multiply; one more copies */
+    int n_threads;
+    int row_panels; /* of results in a tile */
+    int n_stages;   /* of weights, a chunk for each warpgroup; x has as many for each by columns */
+    int room_bytes; /* of each of the row groups: for others' sums, then for results on their way out */
+    int shared_bytes;
+} SundogCudaGroupPlan;
+
+/* Barriers, and what aligns the rings. */
 #define SUNDOG_CUDA_GROUP_HEAD_BYTES 2048
-#define SUNDOG_CUDA_GROUP_SUM_BYTES(tokens, by_columns) ((by_columns) == 1 ? 0 : (tokens)*64 * 4)
-#define SUNDOG_CUDA_GROUP_STAGE_BYTES(tokens, by_columns, panel_bytes) \
-    ((by_columns) * (tokens)*SUNDOG_CUDA_GROUP_CHUNK * 2 + SUNDOG_CUDA_GROUP_WARPS * (panel_bytes))
 #define SUNDOG_CUDA_GROUP_MAX_STAGES 12
-#define SUNDOG_CUDA_GROUP_STAGES_THAT_FIT(tokens, by_columns, panel_bytes) \
-    ((SUNDOG_CUDA_MAX_SHARED_BYTES - SUNDOG_CUDA_GROUP_HEAD_BYTES -        \
-      SUNDOG_CUDA_GROUP_SUM_BYTES(tokens, by_columns)) /                   \
-     SUNDOG_CUDA_GROUP_STAGE_BYTES(tokens, by_columns, panel_bytes))
-#define SUNDOG_CUDA_GROUP_STAGES(tokens, by_columns, panel_bytes)             \
-    (SUNDOG_CUDA_GROUP_STAGES_THAT_FIT(tokens, by_columns, panel_bytes) <     \
-             SUNDOG_CUDA_GROUP_MAX_STAGES                                     \
-         ? SUNDOG_CUDA_GROUP_STAGES_THAT_FIT(tokens, by_columns, panel_bytes) \
-         : SUNDOG_CUDA_GROUP_MAX_STAGES)
-#define SUNDOG_CUDA_GROUP_SHARED_BYTES(tokens, by_columns, panel_bytes)               \
-    (SUNDOG_CUDA_GROUP_HEAD_BYTES + SUNDOG_CUDA_GROUP_SUM_BYTES(tokens, by_columns) + \
-     SUNDOG_CUDA_GROUP_STAGES(tokens, by_columns, panel_bytes) *                      \
-         SUNDOG_CUDA_GROUP_STAGE_BYTES(tokens, by_columns, panel_bytes))
+/* Tokens that are stored at once, and bytes from one to the next in shared memory, which lie in different
+ * banks. */
+#define SUNDOG_CUDA_GROUP_STORE_TOKENS 32
+#define SUNDOG_CUDA_GROUP_STORE_BYTES 272
+
+#ifdef __CUDACC__
+#define SUNDOG_CUDA_PLAN constexpr __host__ __device__
+#else
+#define SUNDOG_CUDA_PLAN static inline
+#endif
+
+/* Whether there is such a tile: gated products use the two halves of a panel apart, and registers are too
+ * few for many warpgroups with many tokens. */
+SUNDOG_CUDA_PLAN bool
+sundog_cuda_has_group_tile(bool is_gated, int tokens, int by_columns)
+{
+    return !is_gated || by_columns == 1 || (by_columns == 2 && tokens <= 64);
+}
+
+/* `panel_bytes`: of a chunk. */
+SUNDOG_CUDA_PLAN SundogCudaGroupPlan
+sundog_cuda_plan_group(bool is_gated, int tokens, int by_columns, int panel_bytes)
+{
+    SundogCudaGroupPlan plan = {};
+    int at_once = tokens < SUNDOG_CUDA_GROUP_STORE_TOKENS ? tokens : SUNDOG_CUDA_GROUP_STORE_TOKENS;
+    int sum_bytes = (by_columns - 1) * tokens * 64 * 4;
+    int out_bytes = at_once * SUNDOG_CUDA_GROUP_STORE_BYTES;
+    plan.n_row_groups = is_gated || by_columns == 1 ? 2 : 1;
+    plan.n_groups = plan.n_row_groups * by_columns;
+    plan.n_threads = (plan.n_groups + 1) * 128;
+    plan.row_panels = is_gated ? 4 : 4 * plan.n_row_groups;
+    plan.room_bytes = sum_bytes > out_bytes ? sum_bytes : out_bytes;
+    int fixed_bytes = SUNDOG_CUDA_GROUP_HEAD_BYTES + plan.n_row_groups * plan.room_bytes;
+    int stage_bytes =
+        by_columns * tokens * SUNDOG_CUDA_GROUP_CHUNK * 2 + plan.n_groups * 4 * panel_bytes;
+    plan.n_stages = (SUNDOG_CUDA_MAX_SHARED_BYTES - fixed_bytes) / stage_bytes;
+    if (plan.n_stages > SUNDOG_CUDA_GROUP_MAX_STAGES)
+        plan.n_stages = SUNDOG_CUDA_GROUP_MAX_STAGES;
+    plan.shared_bytes = fixed_bytes + plan.n_stages * stage_bytes;
+    return plan;
+}
 
 /* What the driver makes of a matrix of bf16 for the copies of boxes: CUtensorMap. */
 typedef struct {
@@ -94,8 +133,9 @@ typedef struct {
     int32_t n_rows[3]; /* 0 where there is no matrix */
     int32_t y_stride;
     int32_t y_is_bf16;
-    int32_t source;  /* a SundogCudaSource */
-    int32_t n_slots; /* of a warp's ring */
+    int32_t source;      /* a SundogCudaSource */
+    int32_t n_slots;     /* of a warp's ring */
+    int32_t starts_late; /* dependents, which then find all before this launch ended */
     float epsilon;
 } SundogCudaLinear;
 
@@ -153,7 +193,7 @@ typedef struct {
     void *k_pages;
     void *v_pages;
     void *o;        /* bf16 [T, H C] */
-    void *parts;    /* f32 [T, H, n_splits, C + 2]: sum of weights times values, greatest, sum */
+    void *parts;    /* f32 [T, H, n_splits, SUNDOG_CUDA_PART_FLOATS(C)] */
     void *counters; /* from u32 16 on [T, G], zero between launches: parts that are there */
     int32_t n_tokens;
     int32_t n_heads;
@@ -164,9 +204,28 @@ typedef struct {
     int32_t sequence_pages; /* stride of the page table */
     int32_t n_splits;
     int32_t rotates; /* attention of one row a sequence rotates and stores it too */
+    int32_t
+        reads_early; /* tiles and pages are there before the predecessor has ended: it starts late */
     float magnitude;
     float scale;
 } SundogCudaAttention;
+
+/* Attention of many rows by warpgroups: pages of keys and of values come in boxes of one head, as rows of
+ * 64 positions and of 64 dimensions. Threads of a block, pairs of a row and a head that it has, positions
+ * that it attends to at once, pages of these in the rings of keys and of values. */
+#define SUNDOG_CUDA_FLASH_THREADS 384
+#define SUNDOG_CUDA_FLASH_PAIRS 128
+#define SUNDOG_CUDA_FLASH_POSITIONS 128
+#define SUNDOG_CUDA_FLASH_STAGES 2
+/* Shared memory of such a block: barriers, what aligns the rings, and the rings. */
+#define SUNDOG_CUDA_FLASH_SHARED_BYTES(head_dim) \
+    (2048 + 2 * SUNDOG_CUDA_FLASH_STAGES * SUNDOG_CUDA_FLASH_POSITIONS * (head_dim)*2)
+
+typedef struct {
+    SundogCudaTensorMap k;
+    SundogCudaTensorMap v;
+    SundogCudaAttention attention;
+} SundogCudaFlash;
 
 typedef struct {
     void *logits;

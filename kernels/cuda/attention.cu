@@ -5,14 +5,12 @@
  * merge at the end; with more, each warp has 16 pairs of its own.
  */
 
-#include "kernels/contract/attention.h"
 #include "kernels/contract/math.h"
-#include "kernels/cuda/device.cuh"
+#include "kernels/cuda/attention.cuh"
 
-#define PAGE SUNDOG_PAGE_TOKENS
 #define THREADS SUNDOG_CUDA_ATTENTION_THREADS
 #define CHUNK 16
-#define STAGES SUNDOG_CUDA_ATTENTION_PAGES
+#define BLOCK_PAIRS 64
 
 /* Sine and cosine of pair i at a position, times the magnitude. */
 INLINE void
@@ -37,12 +35,6 @@ rotated(const SundogCudaAttention &p, const float *head, const float2 *angles, i
     float y = __ldcg(head + (p.interleaved ? pair * 2 + 1 : pair + half));
     float sine = angles[pair].x, cosine = angles[pair].y;
     return is_low ? fmaf(x, cosine, -(y * sine)) : fmaf(y, cosine, x * sine);
-}
-
-INLINE int
-find_page(const SundogCudaAttention &p, int sequence, int index)
-{
-    return __ldcg((const int32_t *)p.page_table + (size_t)sequence * p.sequence_pages + index);
 }
 
 /* A block a row and a head of q, then of k and v; each thread has a pair of dimensions in hand. */
@@ -77,16 +69,6 @@ sundog_rope_cache(const __grid_constant__ SundogCudaAttention p)
             to_bf16(qkv[(p.n_heads + p.n_kv_heads) * c + i]);
     }
 }
-
-/* One block's work. */
-struct Task {
-    int sequence, first_row, n_rows, position; /* the tile */
-    int group, per_group;
-    int first_page, end_page;
-    int n_pairs;
-    int first_pair; /* of this block */
-    int last;       /* the tile's last position */
-};
 
 /* A warp's 16 pairs and their results so far. Rows g and g + 8 of the fragments. */
 template <int C> struct State {
@@ -156,25 +138,55 @@ add_new_row(const SundogCudaAttention &p, const Task &task, const float2 *angles
     }
 }
 
+/* Dimensions that are rotated with each other, or where a head is not rotated, neighbours. */
+INLINE int2
+find_dimensions(const SundogCudaAttention &p, int i)
+{
+    int half = p.rotates ? p.rope_dims / 2 : 0;
+    if (i >= half || p.interleaved)
+        return make_int2(i * 2, i * 2 + 1);
+    return make_int2(i, i + half);
+}
+
 /* The queries of the block's pairs, rotated where that is asked for, scaled, bf16, zero past the last:
- * [n, C], each row 16 bytes longer so that eight rows lie in different banks. */
+ * [n, C], each row 16 bytes longer so that eight rows lie in different banks. A thread has two dimensions
+ * of several pairs on their way at once. */
 template <int C>
 INLINE void
 stage_queries(const SundogCudaAttention &p, const Task &task, const float2 *angles, int n,
               uint16_t *queries)
 {
-    for (int i = threadIdx.x; i < n * C; i += THREADS) {
-        int pair = task.first_pair + i / C, d = i % C;
-        uint16_t value = 0;
-        if (pair < task.n_pairs) {
+    constexpr int at_once = 4, step = THREADS / (C / 2);
+    int i = threadIdx.x % (C / 2);
+    int2 d = find_dimensions(p, i);
+    bool turns = p.rotates && i < p.rope_dims / 2;
+    for (int first = threadIdx.x / (C / 2); first < n; first += at_once * step) {
+        float2 v[at_once];
+#pragma unroll
+        for (int j = 0; j < at_once; j++) {
+            int pair = task.first_pair + first + j * step;
             int row = task.first_row + pair / task.per_group;
             int head = task.group * task.per_group + pair % task.per_group;
             const float *query =
                 (const float *)p.qkv + ((size_t)row * (p.n_heads + 2 * p.n_kv_heads) + head) * C;
-            float q = p.rotates ? rotated(p, query, angles, d) : __ldcg(query + d);
-            value = to_bf16(q * p.scale);
+            v[j] = make_float2(0, 0);
+            if (pair < task.n_pairs)
+                v[j] = make_float2(__ldcg(query + d.x), __ldcg(query + d.y));
         }
-        queries[i / C * (C + 8) + d] = value;
+#pragma unroll
+        for (int j = 0; j < at_once; j++) {
+            uint16_t *to = queries + (first + j * step) * (C + 8);
+            float x = v[j].x, y = v[j].y;
+            if (turns) {
+                float sine = angles[i].x, cosine = angles[i].y;
+                x = fmaf(v[j].x, cosine, -(v[j].y * sine));
+                y = fmaf(v[j].y, cosine, v[j].x * sine);
+            }
+            if (first + j * step < n) {
+                to[d.x] = to_bf16(x * p.scale);
+                to[d.y] = to_bf16(y * p.scale);
+            }
+        }
     }
 }
 
@@ -320,7 +332,7 @@ store_pair(const SundogCudaAttention &p, const Task &task, int pair, int d, floa
         *(uint32_t *)((uint16_t *)p.o + at * C + d) = pack_bf16(o.x * inverse, o.y * inverse);
         return;
     }
-    float *part = (float *)p.parts + (at * p.n_splits + blockIdx.z) * (C + 2);
+    float *part = (float *)p.parts + (at * p.n_splits + blockIdx.z) * SUNDOG_CUDA_PART_FLOATS(C);
     *(float2 *)(part + d) = o;
     if (d == 0)
         *(float2 *)(part + C) = make_float2(greatest, sum);
@@ -366,25 +378,41 @@ store_own(const SundogCudaAttention &p, const Task &task, const State<C> &state,
     }
 }
 
-INLINE bool
-find_task(const SundogCudaAttention &p, Task &task)
+/* Four dimensions of one head, all parts asked for at once. */
+template <int C>
+INLINE void
+merge_parts(const SundogCudaAttention &p, const Task &task, int pair, int d)
 {
-    int n_tiles = __ldcg((const int32_t *)p.tiles);
-    if ((int)blockIdx.x >= n_tiles)
-        return false;
-    int4 tile = __ldcg((const int4 *)p.tiles + 1 + blockIdx.x);
-    task.sequence = tile.x;
-    task.first_row = tile.y;
-    task.n_rows = tile.z;
-    task.position = tile.w;
-    task.per_group = p.n_heads / p.n_kv_heads;
-    task.group = blockIdx.y % p.n_kv_heads;
-    task.n_pairs = task.n_rows * task.per_group;
-    task.last = task.position + task.n_rows - 1;
-    int n_pages = task.last / PAGE + 1;
-    task.first_page = n_pages * (int)blockIdx.z / p.n_splits;
-    task.end_page = n_pages * ((int)blockIdx.z + 1) / p.n_splits;
-    return true;
+    constexpr int most = SUNDOG_CUDA_ATTENTION_SPLITS, part_floats = SUNDOG_CUDA_PART_FLOATS(C);
+    size_t at = (size_t)task.first_row * p.n_heads + task.group * task.per_group + pair;
+    const float *parts = (const float *)p.parts + at * p.n_splits * part_floats;
+    float2 states[most];
+    float4 values[most];
+    float greatest = -INFINITY, sum = 0, o[4] = {};
+#pragma unroll
+    for (int s = 0; s < most; s++) {
+        states[s] = make_float2(-INFINITY, 0);
+        values[s] = make_float4(0, 0, 0, 0);
+        if (s < p.n_splits) {
+            states[s] = __ldcg((const float2 *)(parts + s * part_floats + C));
+            values[s] = __ldcg((const float4 *)(parts + s * part_floats + d));
+        }
+    }
+#pragma unroll
+    for (int s = 0; s < most; s++)
+        greatest = fmaxf(greatest, states[s].x);
+#pragma unroll
+    for (int s = 0; s < most; s++) {
+        float factor = __expf(states[s].x - greatest);
+        sum = fmaf(states[s].y, factor, sum);
+        o[0] = fmaf(values[s].x, factor, o[0]);
+        o[1] = fmaf(values[s].y, factor, o[1]);
+        o[2] = fmaf(values[s].z, factor, o[2]);
+        o[3] = fmaf(values[s].w, factor, o[3]);
+    }
+    float inverse = 1.0f / sum;
+    *(uint2 *)((uint16_t *)p.o + at * C + d) = make_uint2(
+        pack_bf16(o[0] * inverse, o[1] * inverse), pack_bf16(o[2] * inverse, o[3] * inverse));
 }
 
 /* The last block of one row and group merges what all have left, in the order of the splits. */
@@ -402,30 +430,13 @@ merge_splits(const SundogCudaAttention &p, const Task &task, int *room)
     if (*room != p.n_splits - 1)
         return;
     __threadfence();
-    for (int i = threadIdx.x; i < task.n_pairs * (C / 2); i += THREADS) {
-        int head = task.group * task.per_group + i / (C / 2), d = i % (C / 2) * 2;
-        size_t at = (size_t)task.first_row * p.n_heads + head;
-        const float *parts = (const float *)p.parts + at * p.n_splits * (C + 2);
-        float greatest = -INFINITY, sum = 0;
-        float2 o = make_float2(0, 0);
-        for (int s = 0; s < p.n_splits; s++)
-            greatest = fmaxf(greatest, __ldcg(parts + s * (C + 2) + C));
-        for (int s = 0; s < p.n_splits; s++) {
-            float2 state = __ldcg((const float2 *)(parts + s * (C + 2) + C));
-            float2 one = __ldcg((const float2 *)(parts + s * (C + 2) + d));
-            float factor = __expf(state.x - greatest);
-            sum = fmaf(state.y, factor, sum);
-            o.x = fmaf(one.x, factor, o.x);
-            o.y = fmaf(one.y, factor, o.y);
-        }
-        float inverse = 1.0f / sum;
-        *(uint32_t *)((uint16_t *)p.o + at * C + d) = pack_bf16(o.x * inverse, o.y * inverse);
-    }
+    for (int i = threadIdx.x; i < task.n_pairs * (C / 4); i += THREADS)
+        merge_parts<C>(p, task, i / (C / 4), i % (C / 4) * 4);
 }
 
 /* Begins to load the next page of the block's share, and asks for the number of the one after it, so
  * that no load waits for a number. Commits a group in any case. */
-template <int C>
+template <int C, int STAGES>
 INLINE void
 load_next(const SundogCudaAttention &p, const Task &task, int &index, int &page, uint32_t pages)
 {
@@ -438,7 +449,7 @@ load_next(const SundogCudaAttention &p, const Task &task, int &index, int &page,
     commit_copies();
 }
 
-template <int C>
+template <int C, int STAGES>
 INLINE void
 run_attention(const SundogCudaAttention &p)
 {
@@ -449,27 +460,28 @@ run_attention(const SundogCudaAttention &p)
     Task task;
     State<C> state;
     start_dependents();
-    wait_for_predecessor();
-    if (!find_task(p, task))
-        return;
-    int warp = threadIdx.x / 32, block_of_pairs = blockIdx.y / p.n_kv_heads;
+    if (!p.reads_early)
+        wait_for_predecessor();
+    bool has_task = find_task(p, blockIdx.x, BLOCK_PAIRS, task);
+    int warp = threadIdx.x / 32;
     bool shares = task.n_pairs <= 16;
-    task.first_pair = block_of_pairs * 64;
-    if (task.first_pair >= task.n_pairs)
-        return;
     uint32_t pages = shared_address(shared);
     /* Where the last page of the ring goes only after they have been taken to registers. */
     uint16_t *queries = (uint16_t *)(shared + (STAGES - 1) * page_bytes);
     int next = task.first_page, page_number = 0;
-    if (next < task.end_page)
+    if (has_task && next < task.end_page)
         page_number = find_page(p, task.sequence, next);
-    for (int i = 0; i < STAGES - 1; i++)
-        load_next<C>(p, task, next, page_number, pages);
-    if (p.rotates) {
+    for (int i = 0; has_task && i < STAGES - 1; i++)
+        load_next<C, STAGES>(p, task, next, page_number, pages);
+    if (has_task && p.rotates) {
         for (int i = threadIdx.x; i < p.rope_dims / 2; i += THREADS)
             find_angle(p, task.position, i, &angles[i].x, &angles[i].y);
         __syncthreads();
     }
+    if (p.reads_early)
+        wait_for_predecessor();
+    if (!has_task)
+        return;
     stage_queries<C>(p, task, angles, shares ? 16 : 64, queries);
     __syncthreads();
     init_state<C>(task, queries, state, shares ? 0 : warp * 16);
@@ -479,7 +491,7 @@ run_attention(const SundogCudaAttention &p)
         wait_for_copies<STAGES - 2>();
         /* Also: all have read the page whose place is filled next. */
         __syncthreads();
-        load_next<C>(p, task, next, page_number, pages);
+        load_next<C, STAGES>(p, task, next, page_number, pages);
         if (p.rotates && index == task.position / PAGE) {
             add_new_row<C>(p, task, angles, shared + turn * page_bytes, page);
             __syncthreads();
@@ -499,14 +511,17 @@ run_attention(const SundogCudaAttention &p)
         merge_splits<C>(p, task, &room);
 }
 
-SUNDOG_ENTRY
-__launch_bounds__(THREADS, 2) sundog_attention_64(const __grid_constant__ SundogCudaAttention p)
-{
-    run_attention<64>(p);
-}
+#define ENTRY(head_dim)                                                                   \
+    SUNDOG_ENTRY __launch_bounds__(THREADS, 2)                                            \
+        sundog_attention_##head_dim(const __grid_constant__ SundogCudaAttention p)        \
+    {                                                                                     \
+        run_attention<head_dim, SUNDOG_CUDA_ATTENTION_PAGES>(p);                          \
+    }                                                                                     \
+    SUNDOG_ENTRY __launch_bounds__(THREADS, 3)                                            \
+        sundog_attention_##head_dim##_many(const __grid_constant__ SundogCudaAttention p) \
+    {                                                                                     \
+        run_attention<head_dim, SUNDOG_CUDA_ATTENTION_MANY_PAGES>(p);                     \
+    }
 
-SUNDOG_ENTRY
-__launch_bounds__(THREADS, 2) sundog_attention_128(const __grid_constant__ SundogCudaAttention p)
-{
-    run_attention<128>(p);
-}
+ENTRY(64)
+ENTRY(128)

@@ -181,26 +181,32 @@ load_bf16_or_zero(const uint16_t *from, int k, int n)
     return k < n ? __ldcg((const uint4 *)(from + k)) : make_uint4(0, 0, 0, 0);
 }
 
-/* One token of bf16 into shared memory; all loads of a round are on their way before the first is
+/* All tokens of bf16 into shared memory; all loads of a round are on their way before the first is
  * stored. */
 INLINE void
-stage_bf16(const SundogCudaLinear &p, int token, char *x)
+stage_bf16(const SundogCudaLinear &p, char *x)
 {
-    const uint16_t *from = (const uint16_t *)p.x + (size_t)token * p.n_columns;
-    for (int first = threadIdx.x * 8; first < padded_columns(p); first += HELD * 256 * 8) {
-        uint4 held[HELD];
+    constexpr int at_once = 8;
+    int n_pieces = padded_columns(p) / 8, n = n_pieces * p.n_tokens;
+    for (int first = threadIdx.x; first < n; first += at_once * 256) {
+        uint4 held[at_once];
 #pragma unroll
-        for (int i = 0; i < HELD; i++)
-            held[i] = load_bf16_or_zero(from, first + i * 256 * 8, p.n_columns);
+        for (int i = 0; i < at_once; i++) {
+            int token = (first + i * 256) / n_pieces, k = (first + i * 256) % n_pieces * 8;
+            if (token < p.n_tokens)
+                held[i] = load_bf16_or_zero((const uint16_t *)p.x + (size_t)token * p.n_columns, k,
+                                            p.n_columns);
+        }
 #pragma unroll
-        for (int i = 0; i < HELD; i++) {
-            int k = first + i * 256 * 8;
-            if (k >= padded_columns(p))
+        for (int i = 0; i < at_once; i++) {
+            int token = (first + i * 256) / n_pieces, k = (first + i * 256) % n_pieces * 8;
+            char *to = x + token * x_stride(p);
+            if (token >= p.n_tokens)
                 break;
-            *(uint32_t *)(x + x_offset(k)) = held[i].x;
-            *(uint32_t *)(x + x_offset(k + 2)) = held[i].y;
-            *(uint32_t *)(x + x_offset(k + 4)) = held[i].z;
-            *(uint32_t *)(x + x_offset(k + 6)) = held[i].w;
+            *(uint32_t *)(to + x_offset(k)) = held[i].x;
+            *(uint32_t *)(to + x_offset(k + 2)) = held[i].y;
+            *(uint32_t *)(to + x_offset(k + 4)) = held[i].z;
+            *(uint32_t *)(to + x_offset(k + 6)) = held[i].w;
         }
     }
 }
@@ -369,7 +375,8 @@ run_linear(const SundogCudaLinear &p)
     Ring ring;
     Cursor<LAYOUT, GATED> fill, read;
     Piece piece;
-    start_dependents();
+    if (!p.starts_late)
+        start_dependents();
     ring_init(ring, room.slots + (size_t)warp * p.n_slots * SUNDOG_CUDA_SLOT_BYTES,
               room.barriers + warp * MAX_SLOTS, p.n_slots);
     fill.init(fill, p);
@@ -384,12 +391,13 @@ run_linear(const SundogCudaLinear &p)
             norm[i] = load_or_zero((const float *)p.norm_weight, (threadIdx.x + i * 256) * 4,
                                    p.n_columns);
     wait_for_predecessor();
-    for (int token = 0; token < p.n_tokens; token++) {
-        char *x = room.x + token * x_stride(p);
-        if (p.source == SUNDOG_CUDA_X_NORM)
-            stage_normed(p, norm, token, x, room.sums);
-        else
-            stage_bf16(p, token, x);
+    if (p.starts_late)
+        start_dependents();
+    if (p.source == SUNDOG_CUDA_X_NORM) {
+        for (int token = 0; token < p.n_tokens; token++)
+            stage_normed(p, norm, token, room.x + token * x_stride(p), room.sums);
+    } else {
+        stage_bf16(p, room.x);
     }
     __syncthreads();
     if constexpr (LAYOUT == SUNDOG_LAYOUT_TILE16_Q4_1) {

@@ -73,25 +73,89 @@ sundog_gather_rows(const __grid_constant__ SundogCudaGatherRows p)
         to[k] = known ? __ldcg(from + k) : NAN;
 }
 
+/* Four columns of a row of any length; zeros past its end. */
+INLINE float4
+load_columns(const float *row, int k, int n)
+{
+    float4 v = make_float4(0, 0, 0, 0);
+    if (n % 4 == 0)
+        return k < n ? __ldcg((const float4 *)(row + k)) : v;
+    v.x = k < n ? __ldcg(row + k) : 0;
+    v.y = k + 1 < n ? __ldcg(row + k + 1) : 0;
+    v.z = k + 2 < n ? __ldcg(row + k + 2) : 0;
+    v.w = k + 3 < n ? __ldcg(row + k + 3) : 0;
+    return v;
+}
+
+INLINE void
+store_columns(const SundogCudaRmsNorm &p, size_t at, int k, float4 v)
+{
+    const float values[4] = {v.x, v.y, v.z, v.w};
+    if (p.n_columns % 4 == 0 && p.y_is_bf16) {
+        if (k < p.n_columns)
+            *(uint2 *)((uint16_t *)p.y + at + k) =
+                make_uint2(pack_bf16(v.x, v.y), pack_bf16(v.z, v.w));
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        if (k + i >= p.n_columns)
+            return;
+        if (p.y_is_bf16)
+            ((uint16_t *)p.y)[at + k + i] = to_bf16(values[i]);
+        else
+            ((float *)p.y)[at + k + i] = values[i];
+    }
+}
+
+INLINE float
+square_sum(float4 v)
+{
+    return fmaf(v.x, v.x, fmaf(v.y, v.y, fmaf(v.z, v.z, v.w * v.w)));
+}
+
+INLINE float4
+scale_columns(float4 v, float factor, float4 weight)
+{
+    return make_float4(v.x * factor * weight.x, v.y * factor * weight.y, v.z * factor * weight.z,
+                       v.w * factor * weight.w);
+}
+
+/* Columns that a thread keeps in registers, four by four: 4096 of a block's; others are read twice. */
+#define HELD 4
+
 SUNDOG_ENTRY
-sundog_rms_norm(const __grid_constant__ SundogCudaRmsNorm p)
+__launch_bounds__(SUNDOG_CUDA_ROW_THREADS)
+    sundog_rms_norm(const __grid_constant__ SundogCudaRmsNorm p)
 {
     __shared__ float room[32];
-    start_dependents();
-    wait_for_predecessor();
+    constexpr int step = SUNDOG_CUDA_ROW_THREADS * 4;
     const float *x = (const float *)p.x + (size_t)blockIdx.x * p.n_columns;
     const float *weight = (const float *)p.weight;
     size_t to = (size_t)blockIdx.x * p.n_columns;
+    int first = threadIdx.x * 4;
+    float4 held[HELD], weights[HELD];
     float sum = 0;
-    for (int k = threadIdx.x; k < p.n_columns; k += blockDim.x)
-        sum = fmaf(__ldcg(x + k), __ldcg(x + k), sum);
+    start_dependents();
+#pragma unroll
+    for (int i = 0; i < HELD; i++)
+        weights[i] = load_columns(weight, first + i * step, p.n_columns);
+    wait_for_predecessor();
+#pragma unroll
+    for (int i = 0; i < HELD; i++)
+        held[i] = load_columns(x, first + i * step, p.n_columns);
+#pragma unroll
+    for (int i = 0; i < HELD; i++)
+        sum += square_sum(held[i]);
+    for (int k = first + HELD * step; k < p.n_columns; k += step)
+        sum += square_sum(load_columns(x, k, p.n_columns));
     sum = block_sum(sum, room);
     float factor = 1.0f / sqrtf(sum / (float)p.n_columns + p.epsilon);
-    for (int k = threadIdx.x; k < p.n_columns; k += blockDim.x) {
-        float value = __ldcg(x + k) * factor * weight[k];
-        if (p.y_is_bf16)
-            ((uint16_t *)p.y)[to + k] = to_bf16(value);
-        else
-            ((float *)p.y)[to + k] = value;
-    }
+#pragma unroll
+    for (int i = 0; i < HELD; i++)
+        store_columns(p, to, first + i * step, scale_columns(held[i], factor, weights[i]));
+    for (int k = first + HELD * step; k < p.n_columns; k += step)
+        store_columns(p, to, k,
+                      scale_columns(load_columns(x, k, p.n_columns), factor,
+                                    load_columns(weight, k, p.n_columns)));
 }

@@ -1,5 +1,4 @@
-/* Entries of the products by warpgroups: each layout in each tile of SUNDOG_CUDA_GROUP_TILES, gated ones
- * where the warpgroups share rows. Only sm_90a has the instructions. */
+/* Entries of the products by warpgroups: each layout in each tile of SUNDOG_CUDA_GROUP_TILES. Only sm_90a has the instructions. */
 
 #include "kernels/contract/cuda.h"
 
@@ -7,19 +6,28 @@
 
 #include "kernels/cuda/warpgroup.cuh"
 
-#define ENTRY(kind, name, layout, gated, tokens, by_columns)     \
-    SUNDOG_ENTRY __launch_bounds__(SUNDOG_CUDA_GROUP_THREADS, 1) \
-        sundog_##kind##_##name##_##tokens##x##by_columns(        \
-            const __grid_constant__ SundogCudaGroupLinear p)     \
-    {                                                            \
-        run_group<Group<layout, gated, tokens, by_columns>>(p);  \
+template <int LAYOUT, bool GATED, int TOKENS, int BY_COLUMNS>
+INLINE void
+run_if_there(const SundogCudaGroupLinear &p)
+{
+    if constexpr (sundog_cuda_has_group_tile(GATED, TOKENS, BY_COLUMNS))
+        run_group<Group<LAYOUT, GATED, TOKENS, BY_COLUMNS>>(p);
+    else
+        wait_for_predecessor();
+}
+
+#define ENTRY(kind, name, layout, gated, tokens, by_columns)                             \
+    SUNDOG_ENTRY                                                                         \
+    __launch_bounds__(sundog_cuda_plan_group(gated, tokens, by_columns, 1).n_threads, 1) \
+        sundog_##kind##_##name##_##tokens##x##by_columns(                                \
+            const __grid_constant__ SundogCudaGroupLinear p)                             \
+    {                                                                                    \
+        run_if_there<layout, gated, tokens, by_columns>(p);                              \
     }
 
-#define GATED_1(name, layout, tokens) ENTRY(gated, name, layout, true, tokens, 1)
-#define GATED_2(name, layout, tokens)
 #define BOTH(name, layout, tokens, by_columns)             \
     ENTRY(linear, name, layout, false, tokens, by_columns) \
-    GATED_##by_columns(name, layout, tokens)
+    ENTRY(gated, name, layout, true, tokens, by_columns)
 
 #define BF16(tokens, by_columns) BOTH(bf16, SUNDOG_LAYOUT_TILE16_BF16, tokens, by_columns)
 #define Q8_0(tokens, by_columns) BOTH(q8_0, SUNDOG_LAYOUT_TILE16_Q8_0, tokens, by_columns)

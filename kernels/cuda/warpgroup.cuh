@@ -18,32 +18,34 @@
 #include "kernels/cuda/wgmma.cuh"
 
 #define CHUNK SUNDOG_CUDA_GROUP_CHUNK
-#define MULTIPLIERS (SUNDOG_CUDA_GROUP_WARPS * 32)
-/* Named barriers: of each pair of warps from 1 on, then of the exchange of sums. */
+#define STORE_STRIDE SUNDOG_CUDA_GROUP_STORE_BYTES
+/* Named barriers: of each pair of warps, of the warpgroups with the same rows twice, of a warpgroup. */
 #define PAIR_BARRIER 1
-#define SUMS_BARRIER 5
-#define ROOM_BARRIER 6
+#define SUMS_BARRIER 9
+#define ROOM_BARRIER 11
+#define STORE_BARRIER 13
 
 template <int LAYOUT_, bool GATED_, int TOKENS_, int BY_COLUMNS_> struct Group {
     using T = Tile<LAYOUT_>;
     static constexpr int layout = LAYOUT_, tokens = TOKENS_, by_columns = BY_COLUMNS_;
     static constexpr bool gated = GATED_;
     static constexpr int panel_bytes = CHUNK / T::columns * T::bytes;
-    /* Panels of results in a tile, and panels that share a ring of weights. */
-    static constexpr int row_panels = GATED_ || BY_COLUMNS_ == 2 ? 4 : 8,
-                         n_matrices = GATED_ ? 2 : 1;
-    static constexpr int stages = SUNDOG_CUDA_GROUP_STAGES(TOKENS_, BY_COLUMNS_, panel_bytes);
+    static constexpr SundogCudaGroupPlan plan =
+        sundog_cuda_plan_group(GATED_, TOKENS_, BY_COLUMNS_, panel_bytes);
+    static constexpr int row_panels = plan.row_panels, n_matrices = GATED_ ? 2 : 1;
+    static constexpr int stages = plan.n_stages, slot_bytes = plan.n_groups * 4 * panel_bytes;
     static constexpr int x_stages = stages * BY_COLUMNS_, x_bytes = TOKENS_ * CHUNK * 2;
-    static constexpr int n_releases = SUNDOG_CUDA_GROUP_WARPS / BY_COLUMNS_;
-    static constexpr int sum_bytes = SUNDOG_CUDA_GROUP_SUM_BYTES(TOKENS_, BY_COLUMNS_);
-    static_assert(stages >= 3 && !(GATED_ && BY_COLUMNS_ == 2), "");
+    /* Registers of a thread that copies and of one that multiplies: all that there are. */
+    static constexpr int copy_registers = plan.n_groups == 2 ? 40 : 24;
+    static constexpr int registers = plan.n_groups == 2 ? 232 : 112;
+    static_assert(stages >= 3 && sundog_cuda_has_group_tile(GATED_, TOKENS_, BY_COLUMNS_), "");
 };
 
 /* What all tiles of a launch have in common, and where things lie in shared memory. */
 struct GroupRoom {
     uint32_t full, empty; /* barriers of the ring of x */
     uint32_t x;
-    char *sums;
+    char *rooms; /* one for each of the row groups */
     char *weights;
     int n_tiles, n_token_tiles, n_chunks;
 };
@@ -62,13 +64,12 @@ find_room(const SundogCudaLinear &p, char *shared)
     int n_panels = 0;
     for (int i = 0; i < (G::gated ? 1 : 3); i++)
         n_panels += count_panels(p.n_rows[i]);
-    uint32_t base = shared_address(shared),
-             x = (base + SUNDOG_CUDA_GROUP_HEAD_BYTES / 2 + 1023) & ~1023u;
+    uint32_t base = shared_address(shared);
     room.full = base;
     room.empty = base + G::x_stages * 8;
-    room.x = x;
-    room.sums = shared + (x - base) + G::x_stages * G::x_bytes;
-    room.weights = room.sums + G::sum_bytes;
+    room.x = (base + SUNDOG_CUDA_GROUP_HEAD_BYTES / 2 + 1023) & ~1023u;
+    room.rooms = shared + (room.x - base) + G::x_stages * G::x_bytes;
+    room.weights = room.rooms + G::plan.n_row_groups * G::plan.room_bytes;
     room.n_token_tiles = (p.n_tokens + G::tokens - 1) / G::tokens;
     room.n_tiles = room.n_token_tiles * ((n_panels + G::row_panels - 1) / G::row_panels);
     room.n_chunks = (p.n_columns + CHUNK - 1) / CHUNK;
@@ -86,52 +87,58 @@ find_matrix(const SundogCudaLinear &p, int &index)
     return which;
 }
 
-/* Brings a warp's weights: `stage` counts up over all tiles. */
-struct Loader {
-    const char *from; /* of the panel that this warp copies; NULL past the last */
-    int tile, chunk, slot;
-};
-
-/* A warp's place: its panel in the tile, which warpgroup it is of, its first chunk. */
+/* A warp's place: which rows its warpgroup has, which of the chunks; its panel in the tile, and with gated
+ * ones which half of its rows. */
 struct Warp {
-    int panel, group;
-    char *slots;
+    int row_group, phase, panel, half;
+    int pair_barrier;
+    char *slots; /* partners share those of both */
 };
 
 template <class G>
 INLINE Warp
 find_warp(const GroupRoom &room)
 {
-    int index = threadIdx.x / 32;
+    int index = threadIdx.x / 32, group = index / 4;
     Warp warp;
-    warp.group = index / 4;
-    warp.panel = G::gated || G::by_columns == 2 ? index % 4 : index;
-    /* Partners share the slots of both. */
-    warp.slots = room.weights + (G::gated ? index % 4 * 2 : index) * G::panel_bytes;
+    warp.row_group = group % G::plan.n_row_groups;
+    warp.phase = group / G::plan.n_row_groups;
+    warp.half = G::gated ? index % 2 : 0;
+    warp.panel = G::gated ? warp.row_group * 2 + index % 4 / 2 : warp.row_group * 4 + index % 4;
+    warp.pair_barrier = PAIR_BARRIER + index / 2;
+    warp.slots = room.weights + (index - warp.half) * G::panel_bytes;
     return warp;
 }
+
+/* Brings a warp's weights: of one panel after the other, all chunks of its warpgroup. */
+struct Loader {
+    const char *from; /* the next chunk */
+    int n_left;       /* pieces of 16 bytes in the panel from there on; none past the last panel */
+    int tile, chunk, slot;
+};
 
 template <class G>
 INLINE void
 find_panel(const SundogCudaLinear &p, const GroupRoom &room, const Warp &warp, Loader &loader)
 {
-    size_t bytes = (size_t)((p.n_columns + G::T::columns - 1) / G::T::columns) * G::T::bytes;
+    int n_blocks = (p.n_columns + G::T::columns - 1) / G::T::columns;
     int index = loader.tile / room.n_token_tiles * G::row_panels + warp.panel;
-    int which = G::gated ? warp.group : find_matrix(p, index);
+    int which = G::gated ? warp.half : find_matrix(p, index);
+    bool is_there = index < count_panels(p.n_rows[which]);
+    loader.chunk = warp.phase;
     loader.from =
-        index < count_panels(p.n_rows[which]) ? (const char *)p.w[which] + index * bytes : nullptr;
+        (const char *)p.w[which] +
+        (is_there ? (size_t)index * n_blocks * G::T::bytes + warp.phase * G::panel_bytes : 0);
+    loader.n_left = is_there ? (n_blocks * G::T::bytes - warp.phase * G::panel_bytes) / 16 : 0;
 }
 
 template <class G>
 INLINE void
 begin_loading(const SundogCudaLinear &p, const GroupRoom &room, const Warp &warp, Loader &loader)
 {
-    loader.tile = blockIdx.x;
-    loader.chunk = G::by_columns == 2 ? warp.group : 0;
     loader.slot = 0;
     /* Without a chunk of its own, a warpgroup has nothing to load. */
-    if (loader.chunk >= room.n_chunks)
-        loader.tile = room.n_tiles;
+    loader.tile = warp.phase < room.n_chunks ? blockIdx.x : room.n_tiles;
     if (loader.tile < room.n_tiles)
         find_panel<G>(p, room, warp, loader);
 }
@@ -143,21 +150,19 @@ load_next(const SundogCudaLinear &p, const GroupRoom &room, const Warp &warp, Lo
 {
     if (loader.tile < room.n_tiles) {
         constexpr int pieces = G::panel_bytes / 16;
-        char *slot = warp.slots + loader.slot * SUNDOG_CUDA_GROUP_WARPS * G::panel_bytes;
-        uint32_t to = shared_address(slot) + (G::gated ? warp.group * G::panel_bytes : 0);
-        int n_blocks = (p.n_columns + G::T::columns - 1) / G::T::columns;
-        int first = loader.chunk * (CHUNK / G::T::columns);
-        int n_valid = loader.from == nullptr ? 0 : (n_blocks - first) * G::T::bytes / 16;
-        const char *from = loader.from == nullptr ? (const char *)p.w[0]
-                                                  : loader.from + (size_t)first * G::T::bytes;
+        uint32_t to = shared_address(warp.slots) + loader.slot * G::slot_bytes;
+        if (G::gated)
+            to += warp.half * G::panel_bytes;
 #pragma unroll
         for (int i = threadIdx.x % 32; i < (pieces + 31) / 32 * 32; i += 32)
             if (pieces % 32 == 0 || i < pieces)
-                copy_async(to + i * 16, i < n_valid ? from + i * 16 : from, i < n_valid);
+                copy_async(to + i * 16, i < loader.n_left ? loader.from + i * 16 : loader.from,
+                           i < loader.n_left);
         loader.slot = loader.slot + 1 == G::stages ? 0 : loader.slot + 1;
         loader.chunk += G::by_columns;
+        loader.from += loader.n_left > 0 ? G::by_columns * G::panel_bytes : 0;
+        loader.n_left -= G::by_columns * pieces;
         if (loader.chunk >= room.n_chunks) {
-            loader.chunk = G::by_columns == 2 ? warp.group : 0;
             loader.tile += gridDim.x;
             if (loader.tile < room.n_tiles)
                 find_panel<G>(p, room, warp, loader);
@@ -217,10 +222,10 @@ unpack_pair(uint32_t word, int shift, float d, float m)
 }
 
 /* The A operand of a chunk's four steps from bf16. With gated ones rows below 8 are gate's and the rest
- * up's: of each panel the lower eight rows for the first warpgroup, the upper for the second. */
+ * up's: of each panel those of the warp's half. */
 template <class G>
 INLINE void
-load_plain(uint32_t (&a)[16], const char *slot, int group)
+load_plain(uint32_t (&a)[16], const char *slot, int half)
 {
     const char *own = slot + threadIdx.x % 32 * 16;
 #pragma unroll
@@ -228,10 +233,10 @@ load_plain(uint32_t (&a)[16], const char *slot, int group)
         uint4 first = *(const uint4 *)(own + step * 512);
         if constexpr (G::gated) {
             uint4 second = *(const uint4 *)(own + G::panel_bytes + step * 512);
-            a[step * 4] = group == 0 ? first.x : first.y;
-            a[step * 4 + 1] = group == 0 ? second.x : second.y;
-            a[step * 4 + 2] = group == 0 ? first.z : first.w;
-            a[step * 4 + 3] = group == 0 ? second.z : second.w;
+            a[step * 4] = half == 0 ? first.x : first.y;
+            a[step * 4 + 1] = half == 0 ? second.x : second.y;
+            a[step * 4 + 2] = half == 0 ? first.z : first.w;
+            a[step * 4 + 3] = half == 0 ? second.z : second.w;
         } else {
             a[step * 4] = first.x;
             a[step * 4 + 1] = first.y;
@@ -244,12 +249,12 @@ load_plain(uint32_t (&a)[16], const char *slot, int group)
 /* The same from quantized weights. Register i of a step has its row's values from source i mod 2. */
 template <class G>
 INLINE void
-load_quantized(uint32_t (&a)[16], const char *slot, int group)
+load_quantized(uint32_t (&a)[16], const char *slot, int half)
 {
     constexpr bool has_nibbles = G::layout == SUNDOG_LAYOUT_TILE16_Q4_1;
     constexpr int bits = has_nibbles ? 4 : 16, n_words = has_nibbles ? 4 : 8;
     const char *second = G::gated ? slot + G::panel_bytes : slot;
-    int lane = threadIdx.x % 32, row = lane / 4 + (G::gated ? group * 8 : 0);
+    int lane = threadIdx.x % 32, row = lane / 4 + (G::gated ? half * 8 : 0);
     uint32_t words[G::n_matrices][n_words];
 #pragma unroll
     for (int s = 0; s < G::n_matrices; s++)
@@ -266,7 +271,7 @@ load_quantized(uint32_t (&a)[16], const char *slot, int group)
         for (int s = 0; s < 2; s++)
 #pragma unroll
             for (int i = 0; i < n_words; i++)
-                words[s][i] >>= group * bits;
+                words[s][i] >>= half * bits;
     const RowScales scales[2] = {load_row_scales<G::layout>(slot, row),
                                  load_row_scales<G::layout>(second, G::gated ? row : row + 8)};
 #pragma unroll
@@ -289,27 +294,51 @@ take_weights(const SundogCudaLinear &p, const GroupRoom &room, const Warp &warp,
     wait_for_copies<G::stages - 2>();
     /* What others have copied is there, and all have read what is written over next. */
     if constexpr (G::gated)
-        asm volatile("bar.sync %0, 64;" ::"r"(PAIR_BARRIER + warp.panel) : "memory");
+        asm volatile("bar.sync %0, 64;" ::"r"(warp.pair_barrier) : "memory");
     else
         __syncwarp();
     load_next<G>(p, room, warp, loader);
-    const char *from = warp.slots + slot * SUNDOG_CUDA_GROUP_WARPS * G::panel_bytes;
+    const char *from = warp.slots + slot * G::slot_bytes;
     if constexpr (G::layout == SUNDOG_LAYOUT_TILE16_BF16)
-        load_plain<G>(a, from, warp.group);
+        load_plain<G>(a, from, warp.half);
     else
-        load_quantized<G>(a, from, warp.group);
+        load_quantized<G>(a, from, warp.half);
     slot = slot + 1 == G::stages ? 0 : slot + 1;
 }
 
-/* The products of one chunk; the chunk before is done when it returns, and its x given back. */
+/* A place in the ring of x. */
+struct Stage {
+    int index;
+    uint32_t parity;
+};
+
+/* `chunk` counts over all tiles of a block. */
+template <class G>
+INLINE Stage
+find_stage(uint32_t chunk)
+{
+    return {(int)(chunk % G::x_stages), chunk / G::x_stages & 1};
+}
+
+template <class G>
+INLINE void
+next_stage(Stage &stage, int step)
+{
+    stage.index += step;
+    if (stage.index >= G::x_stages) {
+        stage.index -= G::x_stages;
+        stage.parity ^= 1;
+    }
+}
+
+/* Begins the products of one chunk. */
 template <class G>
 INLINE void
 multiply_chunk(const GroupRoom &room, float (&y)[G::tokens / 2], const uint32_t (&a)[16],
-               uint32_t chunk, bool is_first)
+               const Stage &stage, bool is_first)
 {
-    uint32_t stage = chunk % G::x_stages;
-    barrier_wait(room.full + stage * 8, chunk / G::x_stages & 1);
-    uint64_t x = describe_rows(room.x + stage * G::x_bytes);
+    barrier_wait(room.full + stage.index * 8, stage.parity);
+    uint64_t x = describe_rows(room.x + stage.index * G::x_bytes);
     begin_products();
 #pragma unroll
     for (int step = 0; step < 4; step++)
@@ -317,12 +346,11 @@ multiply_chunk(const GroupRoom &room, float (&y)[G::tokens / 2], const uint32_t 
     commit_products();
 }
 
-template <class G>
 INLINE void
-release_x(const GroupRoom &room, uint32_t chunk)
+release_x(const GroupRoom &room, int stage)
 {
     if (threadIdx.x % 32 == 0)
-        barrier_arrive(room.empty + chunk % G::x_stages * 8);
+        barrier_arrive(room.empty + stage * 8);
 }
 
 /* All chunks of one tile that are this warp's; `first` counts chunks over all tiles. */
@@ -331,162 +359,261 @@ INLINE void
 multiply_tile(const SundogCudaLinear &p, const GroupRoom &room, const Warp &warp, Loader &loader,
               int &slot, uint32_t first, float (&y)[G::tokens / 2])
 {
-    int begin = G::by_columns == 2 ? warp.group : 0;
-    int n = (room.n_chunks - begin + G::by_columns - 1) / G::by_columns;
-    if constexpr (G::by_columns == 2)
+    int n = (room.n_chunks - warp.phase + G::by_columns - 1) / G::by_columns, before = 0;
+    if constexpr (G::by_columns > 1)
         if (n <= 0) {
 #pragma unroll
             for (int i = 0; i < G::tokens / 2; i++)
                 y[i] = 0;
             return;
         }
-    uint32_t chunk = first + begin, even[16], odd[16];
+    uint32_t even[16], odd[16];
+    Stage stage = find_stage<G>(first + warp.phase);
     take_weights<G>(p, room, warp, loader, slot, even);
     /* Two operands in turn: one is made while the tensor cores work with the other. */
     bool is_first = true;
 #pragma unroll 1
     while (n > 0) {
-        multiply_chunk<G>(room, y, even, chunk, is_first);
+        multiply_chunk<G>(room, y, even, stage, is_first);
         wait_for_products<1>();
         if (!is_first)
-            release_x<G>(room, chunk - G::by_columns);
+            release_x(room, before);
         if (n > 1) {
             take_weights<G>(p, room, warp, loader, slot, odd);
-            chunk += G::by_columns;
-            multiply_chunk<G>(room, y, odd, chunk, false);
+            before = stage.index;
+            next_stage<G>(stage, G::by_columns);
+            multiply_chunk<G>(room, y, odd, stage, false);
             wait_for_products<1>();
-            release_x<G>(room, chunk - G::by_columns);
+            release_x(room, before);
         }
         if (n > 2) {
             take_weights<G>(p, room, warp, loader, slot, even);
-            chunk += G::by_columns;
+            before = stage.index;
+            next_stage<G>(stage, G::by_columns);
         }
         is_first = false;
         n -= 2;
     }
     wait_for_products<0>();
     settle_sums(y);
-    release_x<G>(room, chunk);
+    release_x(room, stage.index);
 }
 
-/* The second warpgroup's sums to the first, in two steps, so that its room is free again. */
+INLINE void
+sync_threads(int barrier, int n_threads)
+{
+    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(n_threads) : "memory");
+}
+
+INLINE void
+arrive_threads(int barrier, int n_threads)
+{
+    asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(n_threads) : "memory");
+}
+
+/* The sums of the other phases to the first, which adds them in order. The room is the first one's until it
+ * has stored the tile. */
 template <class G>
 INLINE void
-exchange_sums(const GroupRoom &room, const Warp &warp, bool is_first_tile,
-              float (&y)[G::tokens / 2])
+exchange_sums(const Warp &warp, char *own_room, bool is_first_tile, float (&y)[G::tokens / 2])
 {
-    float *own = (float *)room.sums + threadIdx.x % 128;
-    if (warp.group == 1) {
+    constexpr int n_values = G::tokens / 2;
+    float *sums = (float *)own_room + threadIdx.x % 128;
+    if (warp.phase > 0) {
         if (!is_first_tile)
-            asm volatile("bar.sync %0, 256;" ::"n"(ROOM_BARRIER) : "memory");
+            sync_threads(ROOM_BARRIER + warp.row_group, G::by_columns * 128);
 #pragma unroll
-        for (int i = 0; i < G::tokens / 2; i++)
-            own[i * 128] = y[i];
-        asm volatile("bar.arrive %0, 256;" ::"n"(SUMS_BARRIER) : "memory");
+        for (int i = 0; i < n_values; i++)
+            sums[((warp.phase - 1) * n_values + i) * 128] = y[i];
+        arrive_threads(SUMS_BARRIER + warp.row_group, G::by_columns * 128);
         return;
     }
-    asm volatile("bar.sync %0, 256;" ::"n"(SUMS_BARRIER) : "memory");
+    sync_threads(SUMS_BARRIER + warp.row_group, G::by_columns * 128);
 #pragma unroll
-    for (int i = 0; i < G::tokens / 2; i++)
-        y[i] += own[i * 128];
-    asm volatile("bar.arrive %0, 256;" ::"n"(ROOM_BARRIER) : "memory");
+    for (int phase = 1; phase < G::by_columns; phase++)
+#pragma unroll
+        for (int i = 0; i < n_values; i++)
+            y[i] += sums[((phase - 1) * n_values + i) * 128];
+    sync_threads(STORE_BARRIER + warp.row_group, 128);
 }
 
-/* One column of results: where it is in y, and what is added to it. */
-struct Column {
+/* Columns of results that lie side by side in a panel: where they are in y, and how many there are. */
+struct Columns {
     size_t at;
-    float bias;
-    bool is_there;
+    int n;
 };
 
 template <class G>
-INLINE Column
-find_column(const SundogCudaLinear &p, int panel, int row)
+INLINE Columns
+find_columns(const SundogCudaLinear &p, int panel, int row, int n)
 {
-    Column column = {};
+    Columns columns = {};
     int which = G::gated ? 0 : find_matrix(p, panel);
     row += panel * 16;
-    column.is_there = row < p.n_rows[which];
-    column.at = row;
+    columns.at = row;
     for (int w = 0; w < which; w++)
-        column.at += p.n_rows[w];
-    if (column.is_there && p.bias[which] != nullptr)
-        column.bias = ((const float *)p.bias[which])[row];
-    return column;
-}
-
-/* Two columns of float32, a lane two tokens of each eight: all that is read comes before what is written, since
- * the residual may lie where y does. */
-template <class G>
-INLINE void
-store_plain(const SundogCudaLinear &p, const Column (&columns)[2], int first_token,
-            const float (&y)[G::tokens / 2])
-{
-    constexpr int at_once = G::tokens / 2 < 16 ? G::tokens / 2 : 16;
-    int token = first_token + threadIdx.x % 4 * 2;
-#pragma unroll
-    for (int base = 0; base < G::tokens / 2; base += at_once) {
-        float values[at_once];
-#pragma unroll
-        for (int i = 0; i < at_once; i++) {
-            const Column &column = columns[i % 4 / 2];
-            int to = token + (base + i) / 4 * 8 + i % 2;
-            values[i] = y[base + i] + column.bias;
-            if (p.residual != nullptr && column.is_there && to < p.n_tokens)
-                values[i] +=
-                    __ldcg((const float *)p.residual + (size_t)to * p.y_stride + column.at);
-        }
-#pragma unroll
-        for (int i = 0; i < at_once; i++) {
-            const Column &column = columns[i % 4 / 2];
-            int to = token + (base + i) / 4 * 8 + i % 2;
-            size_t at = (size_t)to * p.y_stride + column.at;
-            if (column.is_there && to < p.n_tokens)
-                ((float *)p.y)[at] = values[i];
-        }
-    }
-}
-
-/* Gate and up of one column of bf16, a lane two tokens of each eight: neighbours exchange one token each, so that each stores
- * two columns of one. */
-template <class G>
-INLINE void
-store_gated(const SundogCudaLinear &p, const Column &column, int first_token,
-            const float (&y)[G::tokens / 2])
-{
-    bool is_odd = threadIdx.x / 4 % 2 == 1;
-    int token = first_token + threadIdx.x % 4 * 2 + is_odd;
-#pragma unroll
-    for (int n = 0; n < G::tokens / 8; n++) {
-        float values[2];
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            float gate = y[n * 4 + i];
-            values[i] = gate / (1.0f + __expf(-gate)) * y[n * 4 + 2 + i];
-        }
-        float others = __shfl_xor_sync(~0u, is_odd ? values[0] : values[1], 4);
-        float low = is_odd ? others : values[0], high = is_odd ? values[1] : others;
-        int to = token + n * 8;
-        size_t at = (size_t)to * p.y_stride + column.at - is_odd;
-        if (column.is_there && to < p.n_tokens)
-            *(uint32_t *)((uint16_t *)p.y + at) = pack_bf16(low, high);
-    }
+        columns.at += p.n_rows[w];
+    columns.n = min(max(p.n_rows[which] - row, 0), n);
+    return columns;
 }
 
 template <class G>
-INLINE void
-store_tile(const SundogCudaLinear &p, const GroupRoom &room, const Warp &warp, int tile,
-           const float (&y)[G::tokens / 2])
+INLINE float
+find_bias(const SundogCudaLinear &p, int panel, int row)
 {
-    int panel = tile / room.n_token_tiles * G::row_panels + warp.panel;
-    int first_token = tile % room.n_token_tiles * G::tokens, row = threadIdx.x % 32 / 4;
-    if constexpr (G::gated) {
-        store_gated<G>(p, find_column<G>(p, panel, row + warp.group * 8), first_token, y);
-    } else {
-        const Column columns[2] = {find_column<G>(p, panel, row),
-                                   find_column<G>(p, panel, row + 8)};
-        store_plain<G>(p, columns, first_token, y);
+    int which = find_matrix(p, panel);
+    row += panel * 16;
+    return row < p.n_rows[which] && p.bias[which] != nullptr ? ((const float *)p.bias[which])[row]
+                                                             : 0.0f;
+}
+
+/* Whether four columns can be read and written at once. */
+INLINE bool
+are_aligned(const SundogCudaLinear &p, const Columns &columns)
+{
+    return columns.n == 4 && (columns.at | p.y_stride) % 4 == 0;
+}
+
+/* Four columns of the residual from element `at` on; zeros where there is none. */
+INLINE float4
+load_residual(const SundogCudaLinear &p, const Columns &columns, size_t at, bool is_there)
+{
+    float v[4] = {};
+    const float *from = (const float *)p.residual + at;
+    if (p.residual == nullptr || !is_there)
+        return make_float4(0, 0, 0, 0);
+    if (are_aligned(p, columns))
+        return __ldcg((const float4 *)from);
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        if (i < columns.n)
+            v[i] = __ldcg(from + i);
+    return make_float4(v[0], v[1], v[2], v[3]);
+}
+
+INLINE void
+store_columns(const SundogCudaLinear &p, const Columns &columns, size_t at, float4 value)
+{
+    float *to = (float *)p.y + at;
+    const float v[4] = {value.x, value.y, value.z, value.w};
+    if (are_aligned(p, columns)) {
+        *(float4 *)to = value;
+        return;
     }
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        if (i < columns.n)
+            to[i] = v[i];
+}
+
+/* Results in float32 through shared memory, so that a token's 64 columns leave together; what is read of the
+ * residual comes a round before it is needed. */
+template <class G>
+INLINE void
+store_plain(const SundogCudaLinear &p, const Warp &warp, char *own_room, int first_panel,
+            int first_token, const float (&y)[G::tokens / 2])
+{
+    constexpr int at_once = G::tokens < 32 ? G::tokens : 32, n_quads = at_once / 8;
+    int thread = threadIdx.x % 128, lane = thread % 32, own_panel = thread / 32;
+    int column = thread % 16 * 4, token = first_token + thread / 16;
+    Columns columns = find_columns<G>(p, first_panel + column / 16, column % 16, 4);
+    const float bias[2] = {find_bias<G>(p, first_panel + own_panel, lane / 4),
+                           find_bias<G>(p, first_panel + own_panel, lane / 4 + 8)};
+    char *own = own_room + lane % 4 * 2 * STORE_STRIDE + (own_panel * 16 + lane / 4) * 4;
+    const char *out = own_room + thread / 16 * STORE_STRIDE + column * 4;
+    float4 next[n_quads];
+    /* Of the quad that is stored, and so far beyond it the one whose residual is asked for. */
+    size_t at = (size_t)token * p.y_stride + columns.at;
+    int step = 8 * p.y_stride, ahead = at_once * p.y_stride, n_left = p.n_tokens - token;
+#pragma unroll
+    for (int q = 0; q < n_quads; q++)
+        next[q] = load_residual(p, columns, at + q * step, q * 8 < n_left);
+#pragma unroll
+    for (int base = 0; base < G::tokens; base += at_once) {
+#pragma unroll
+        for (int i = 0; i < at_once / 2; i++)
+            *(float *)(own + (i / 4 * 8 + i % 2) * STORE_STRIDE + i % 4 / 2 * 32) =
+                y[base / 2 + i] + bias[i % 4 / 2];
+        sync_threads(STORE_BARRIER + warp.row_group, 128);
+#pragma unroll
+        for (int q = 0; q < n_quads; q++, at += step) {
+            float4 v = *(const float4 *)(out + q * 8 * STORE_STRIDE), r = next[q];
+            if (base + q * 8 < n_left)
+                store_columns(p, columns, at,
+                              make_float4(v.x + r.x, v.y + r.y, v.z + r.z, v.w + r.w));
+            if (base + at_once < G::tokens)
+                next[q] = load_residual(p, columns, at + ahead, base + at_once + q * 8 < n_left);
+        }
+        sync_threads(STORE_BARRIER + warp.row_group, 128);
+    }
+}
+
+INLINE void
+store_halves(const SundogCudaLinear &p, const Columns &columns, int token, uint4 value)
+{
+    uint16_t *to = (uint16_t *)p.y + (size_t)token * p.y_stride + columns.at;
+    const uint32_t words[4] = {value.x, value.y, value.z, value.w};
+    if (token >= p.n_tokens)
+        return;
+    if (columns.n == 8 && (columns.at | p.y_stride) % 8 == 0) {
+        *(uint4 *)to = value;
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        if (i < columns.n)
+            to[i] = (uint16_t)(words[i / 2] >> i % 2 * 16);
+}
+
+/* Gate and up of 32 columns to bf16 in the same way: neighbours exchange a token each, so that each has two
+ * columns of one. */
+template <class G>
+INLINE void
+store_gated(const SundogCudaLinear &p, const Warp &warp, char *own_room, int first_panel,
+            int first_token, const float (&y)[G::tokens / 2])
+{
+    constexpr int at_once = G::tokens < 32 ? G::tokens : 32, stride = 80;
+    int thread = threadIdx.x % 128, lane = thread % 32;
+    int column = thread % 4 * 8, token = first_token + thread / 4;
+    bool is_odd = lane / 4 % 2 == 1;
+    Columns columns = find_columns<G>(p, first_panel + column / 16, column % 16, 8);
+    char *own = own_room + (lane % 4 * 2 + is_odd) * stride +
+                (thread / 64 * 16 + warp.half * 8 + lane / 8 * 2) * 2;
+#pragma unroll
+    for (int base = 0; base < G::tokens; base += at_once) {
+#pragma unroll
+        for (int n = 0; n < at_once / 8; n++) {
+            float values[2];
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                float gate = y[base / 2 + n * 4 + i];
+                values[i] = gate / (1.0f + __expf(-gate)) * y[base / 2 + n * 4 + 2 + i];
+            }
+            float others = __shfl_xor_sync(~0u, is_odd ? values[0] : values[1], 4);
+            *(uint32_t *)(own + n * 8 * stride) =
+                is_odd ? pack_bf16(others, values[1]) : pack_bf16(values[0], others);
+        }
+        sync_threads(STORE_BARRIER + warp.row_group, 128);
+        if (thread / 4 < at_once)
+            store_halves(p, columns, token + base,
+                         *(const uint4 *)(own_room + thread / 4 * stride + column * 2));
+        sync_threads(STORE_BARRIER + warp.row_group, 128);
+    }
+}
+
+/* What the first phase does with a tile's sums. */
+template <class G>
+INLINE void
+store_tile(const SundogCudaLinear &p, const GroupRoom &room, const Warp &warp, char *own_room,
+           int tile, const float (&y)[G::tokens / 2])
+{
+    int first_panel = tile / room.n_token_tiles * G::row_panels +
+                      warp.row_group * (G::row_panels / G::plan.n_row_groups);
+    int first_token = tile % room.n_token_tiles * G::tokens;
+    if constexpr (G::gated)
+        store_gated<G>(p, warp, own_room, first_panel, first_token, y);
+    else
+        store_plain<G>(p, warp, own_room, first_panel, first_token, y);
 }
 
 /* The thread that copies x. */
@@ -510,6 +637,7 @@ INLINE void
 multiply(const SundogCudaLinear &p, const GroupRoom &room)
 {
     Warp warp = find_warp<G>(room);
+    char *own_room = room.rooms + warp.row_group * G::plan.room_bytes;
     Loader loader;
     int slot = 0;
     uint32_t first = 0;
@@ -520,10 +648,13 @@ multiply(const SundogCudaLinear &p, const GroupRoom &room)
     for (int tile = blockIdx.x; tile < room.n_tiles; tile += gridDim.x, first += room.n_chunks) {
         float y[G::tokens / 2];
         multiply_tile<G>(p, room, warp, loader, slot, first, y);
-        if constexpr (G::by_columns == 2)
-            exchange_sums<G>(room, warp, tile == (int)blockIdx.x, y);
-        if (G::by_columns == 1 || warp.group == 0)
-            store_tile<G>(p, room, warp, tile, y);
+        if constexpr (G::by_columns > 1)
+            exchange_sums<G>(warp, own_room, tile == (int)blockIdx.x, y);
+        if (warp.phase > 0)
+            continue;
+        store_tile<G>(p, room, warp, own_room, tile, y);
+        if constexpr (G::by_columns > 1)
+            arrive_threads(ROOM_BARRIER + warp.row_group, G::by_columns * 128);
     }
     wait_for_copies<0>();
 }
@@ -534,22 +665,25 @@ run_group(const SundogCudaGroupLinear &p)
 {
     extern __shared__ __align__(128) char shared[];
     GroupRoom room = find_room<G>(p.product, shared);
-    start_dependents();
+    if (!p.product.starts_late)
+        start_dependents();
     if (threadIdx.x == 0) {
         for (int i = 0; i < G::x_stages; i++) {
             barrier_init(room.full + i * 8, 1);
-            barrier_init(room.empty + i * 8, G::n_releases);
+            barrier_init(room.empty + i * 8, G::plan.n_row_groups * 4);
         }
         barrier_publish();
     }
     __syncthreads();
-    if (threadIdx.x < MULTIPLIERS) {
-        take_registers<232>();
+    if (threadIdx.x < G::plan.n_groups * 128) {
+        take_registers<G::registers>();
         multiply<G>(p.product, room);
     } else {
-        keep_registers<40>();
+        keep_registers<G::copy_registers>();
         wait_for_predecessor();
-        if (threadIdx.x == MULTIPLIERS)
+        if (p.product.starts_late)
+            start_dependents();
+        if (threadIdx.x == G::plan.n_groups * 128)
             copy_x<G>(p, room);
     }
 }

@@ -4,7 +4,8 @@
  * Tensor-core products of a warpgroup (wgmma, sm_90a): sums [64, N] += a [64, 16] b [N, 16]^T. Each of
  * its four warps gives 16 rows of a from registers, in the order of mma.m16n8k16's A operand, and has the
  * same rows of the sums, in the order of its C operand, 8 columns after the other. b lies in shared memory
- * in rows of 64 values whose 16-byte pieces are exchanged as SWIZZLE_128B of a tensor map says.
+ * in rows of 64 values whose 16-byte pieces are exchanged as SWIZZLE_128B of a tensor map says: rows of k
+ * for one column of the sums, or, transposed, rows of columns for one k.
  */
 
 #include "kernels/cuda/device.cuh"
@@ -15,6 +16,15 @@ INLINE uint64_t
 describe_rows(uint32_t address)
 {
     return (uint64_t)(address >> 4) | 1ull << 16 | (uint64_t)(1024 >> 4) << 32 | 1ull << 62;
+}
+
+/* The same for transposed rows, of which the next 64 columns lie `n_bytes` further; each further 16 values
+ * of k are 128 more. */
+INLINE uint64_t
+describe_columns(uint32_t address, uint32_t n_bytes)
+{
+    return (uint64_t)(address >> 4) | (uint64_t)(n_bytes >> 4) << 16 | (uint64_t)(1024 >> 4) << 32 |
+           1ull << 62;
 }
 
 /* Before the first product after registers were written by anything else. */
@@ -70,12 +80,12 @@ take_registers()
 #define SUM64(y, i) SUM16(y, i), SUM16(y, i + 16), SUM16(y, i + 32), SUM16(y, i + 48)
 
 /* `adds` is false where the sums begin at zero, whatever the registers hold. */
-#define PRODUCT(n, names, a0, a1, a2, a3, b, flag, ...)                                            \
-    INLINE void multiply_##n(float(&y)[n / 2], const uint32_t *a, uint64_t at, bool adds)          \
+#define PRODUCT(name, n, transposed, names, a0, a1, a2, a3, b, flag, ...)                          \
+    INLINE void name(float(&y)[n / 2], const uint32_t *a, uint64_t at, bool adds)                  \
     {                                                                                              \
         asm volatile("{ .reg .pred p; setp.ne.b32 p, %" flag ", 0; "                               \
                      "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32.bf16.bf16 {" names "}, {%" a0 \
-                     ",%" a1 ",%" a2 ",%" a3 "}, %" b ", p, 1, 1, 0; }"                            \
+                     ",%" a1 ",%" a2 ",%" a3 "}, %" b ", p, 1, 1, " transposed "; }"               \
                      : __VA_ARGS__                                                                 \
                      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(at), "r"((int)adds));       \
     }
@@ -86,12 +96,30 @@ take_registers()
 #define NAMES_64 TENS_TO_5 "%60,%61,%62,%63"
 #define NAMES_128 TENS_TO_5 TENS_TO_11 "%120,%121,%122,%123,%124,%125,%126,%127"
 
-PRODUCT(8, "%0,%1,%2,%3", "4", "5", "6", "7", "8", "9", SUM4(y, 0))
-PRODUCT(16, "%0,%1,%2,%3,%4,%5,%6,%7", "8", "9", "10", "11", "12", "13", SUM4(y, 0), SUM4(y, 4))
-PRODUCT(32, TEN("") "%10,%11,%12,%13,%14,%15", "16", "17", "18", "19", "20", "21", SUM16(y, 0))
-PRODUCT(64, NAMES_32, "32", "33", "34", "35", "36", "37", SUM16(y, 0), SUM16(y, 16))
-PRODUCT(128, NAMES_64, "64", "65", "66", "67", "68", "69", SUM64(y, 0))
-PRODUCT(256, NAMES_128, "128", "129", "130", "131", "132", "133", SUM64(y, 0), SUM64(y, 64))
+PRODUCT(multiply_8, 8, "0", "%0,%1,%2,%3", "4", "5", "6", "7", "8", "9", SUM4(y, 0))
+PRODUCT(multiply_16, 16, "0", "%0,%1,%2,%3,%4,%5,%6,%7", "8", "9", "10", "11", "12", "13",
+        SUM4(y, 0), SUM4(y, 4))
+PRODUCT(multiply_32, 32, "0", TEN("") "%10,%11,%12,%13,%14,%15", "16", "17", "18", "19", "20", "21",
+        SUM16(y, 0))
+PRODUCT(multiply_64, 64, "0", NAMES_32, "32", "33", "34", "35", "36", "37", SUM16(y, 0),
+        SUM16(y, 16))
+PRODUCT(multiply_128, 128, "0", NAMES_64, "64", "65", "66", "67", "68", "69", SUM64(y, 0))
+PRODUCT(multiply_256, 256, "0", NAMES_128, "128", "129", "130", "131", "132", "133", SUM64(y, 0),
+        SUM64(y, 64))
+
+PRODUCT(multiply_columns_64, 64, "1", NAMES_32, "32", "33", "34", "35", "36", "37", SUM16(y, 0),
+        SUM16(y, 16))
+PRODUCT(multiply_columns_128, 128, "1", NAMES_64, "64", "65", "66", "67", "68", "69", SUM64(y, 0))
+
+template <int N>
+INLINE void
+multiply_columns(float (&y)[N / 2], const uint32_t *a, uint64_t at, bool adds)
+{
+    if constexpr (N == 64)
+        multiply_columns_64(y, a, at, adds);
+    else
+        multiply_columns_128(y, a, at, adds);
+}
 
 template <int N>
 INLINE void

@@ -241,7 +241,8 @@ run_wide(const SundogCudaLinear &p)
     int n_chunks = (p.n_columns + W::chunk - 1) / W::chunk;
     float y[W::mp][W::nt][4] = {};
     WideTask task;
-    start_dependents();
+    if (!p.starts_late)
+        start_dependents();
     task.first_token = blockIdx.y * W::tokens;
     task.n_blocks = (p.n_columns + W::T::columns - 1) / W::T::columns;
     for (int panel = 0; panel < W::panels; panel++)
@@ -249,6 +250,8 @@ run_wide(const SundogCudaLinear &p)
     for (int i = 0; i < W::stages - 1 && i < n_chunks; i++)
         load_weights<W>(task, i, base + i * W::stage_bytes);
     wait_for_predecessor();
+    if (p.starts_late)
+        start_dependents();
     for (int i = 0; i < W::stages - 1; i++) {
         if (i < n_chunks)
             load_x<W>(p, task, i, base + i * W::stage_bytes);
