@@ -1,5 +1,6 @@
 /* The pass that gives a fused program the types of the CUDA kernels. */
 
+#include "kernels/contract/cuda.h"
 #include "engine/prepare/lower.h"
 #include "engine/prepare/passes.h"
 
@@ -10,7 +11,8 @@ static void
 enlarge_workspace(SundogProgram *program, const SundogOperation *attention)
 {
     int64_t per_group = attention->parameters[0].i / attention->parameters[1].i;
-    int64_t part_bytes = (attention->parameters[2].i + 2) * (int64_t)sizeof(float);
+    int64_t part_bytes =
+        SUNDOG_CUDA_PART_FLOATS(attention->parameters[2].i) * (int64_t)sizeof(float);
     SundogBufferId id = attention->arguments[ATTENTION_WORKSPACE];
     SundogExpressionPool *pool = sundog_program_edit_expressions(program);
     SundogExpression needed =

@@ -5,7 +5,11 @@
 #include "engine/prepare/lower.h"
 #include "kernels/contract/attention.h"
 
-#define MAX_SPLITS 16
+/* Of attention of few rows: about one a multiprocessor; of some: about two. */
+#define FEW_BLOCKS 128
+#define SOME_BLOCKS SUNDOG_LOWER_ATTENTION_BLOCKS
+/* Rows from which on blocks are so many that three small ones share a multiprocessor better than two. */
+#define MANY_ROWS 65
 /* Four warps of 16 pairs of a row and a head. */
 #define BLOCK_PAIRS 64
 
@@ -32,9 +36,9 @@ choose_splits(const SundogLowering *lowering, int64_t n_kv_heads)
         return 1;
     /* Few rows come among products of which two share a multiprocessor with each other, so attention has
      * one place on each; more rows have the multiprocessors to themselves. */
-    int64_t n_blocks = sundog_lowering_is_for_few(lowering) ? SUNDOG_LOWER_ATTENTION_BLOCKS / 2
-                                                            : SUNDOG_LOWER_ATTENTION_BLOCKS;
-    return CLAMP(n_blocks / (lowering->kind->max_tokens * n_kv_heads), 1, MAX_SPLITS);
+    int64_t n_blocks = sundog_lowering_is_for_few(lowering) ? FEW_BLOCKS : SOME_BLOCKS;
+    return CLAMP(n_blocks / (lowering->kind->max_tokens * n_kv_heads), 1,
+                 SUNDOG_CUDA_ATTENTION_SPLITS);
 }
 
 /* The result, and where several blocks share a row, room for what each leaves for the last. */
@@ -53,7 +57,7 @@ add_attention_result(SundogLowering *lowering, SundogDraft *to, const SundogOper
     field->n_bytes = sundog_lowering_binary(
         lowering, SUNDOG_EXPRESSION_MUL, sundog_lowering_variable(lowering, SUNDOG_VARIABLE_TOKENS),
         sundog_lowering_constant(lowering, (int64_t)attention->n_heads * attention->n_splits *
-                                               (attention->head_dim + 2) * 4));
+                                               SUNDOG_CUDA_PART_FLOATS(attention->head_dim) * 4));
     sundog_draft_add_field(lowering, to, SUNDOG_FIELD_STEP,
                            offsetof(SundogCudaAttention, counters));
 }
@@ -107,9 +111,90 @@ sundog_lower_rope_cache(SundogLowering *lowering, uint32_t index, const SundogOp
     sundog_draft_finish(lowering, &draft, "sundog_rope_cache");
 }
 
-void
-sundog_lower_attention(SundogLowering *lowering, uint32_t index, const SundogOperation *rope,
-                       const SundogOperation *operation)
+/* What no kernel does is refused by name. */
+static void
+check_attention(SundogLowering *lowering, const SundogOperation *operation)
+{
+    int64_t head_dim = operation->parameters[2].i;
+    if (operation->parameters[4].i > 0 || operation->parameters[5].f > 0 ||
+        operation->arguments[8] != SUNDOG_BUFFER_NONE)
+        sundog_lowering_fail(lowering, "attention with a %s has no CUDA kernel",
+                             operation->parameters[4].i > 0   ? "window"
+                             : operation->parameters[5].f > 0 ? "soft cap"
+                                                              : "sink");
+    if (head_dim != 64 && head_dim != 128)
+        sundog_lowering_fail(lowering,
+                             "attention over heads of %" G_GINT64_FORMAT
+                             " has no CUDA kernel; known are 64 and 128",
+                             head_dim);
+}
+
+/* Tiles of all sequences, as many as there can be. */
+static SundogExpression
+count_tiles(const SundogLowering *lowering)
+{
+    return sundog_lowering_binary(
+        lowering, SUNDOG_EXPRESSION_ADD,
+        sundog_lowering_binary(lowering, SUNDOG_EXPRESSION_CEIL_DIV,
+                               sundog_lowering_variable(lowering, SUNDOG_VARIABLE_TOKENS),
+                               sundog_lowering_constant(lowering, SUNDOG_ATTENTION_TILE_ROWS)),
+        sundog_lowering_variable(lowering, SUNDOG_VARIABLE_SEQUENCES));
+}
+
+/* Blocks that share a group's pairs of a tile. */
+static SundogExpression
+count_pair_blocks(const SundogLowering *lowering, const SundogCudaAttention *attention,
+                  int64_t n_rows, int64_t block_pairs)
+{
+    int64_t n_pairs = n_rows * (attention->n_heads / attention->n_kv_heads);
+    return sundog_lowering_constant(lowering, attention->n_kv_heads *
+                                                  ((n_pairs + block_pairs - 1) / block_pairs));
+}
+
+/* Prompts, whose tiles give both warpgroups of a block pairs. */
+static bool
+suits_flash(const SundogLowering *lowering, const SundogOperation *operation)
+{
+    int64_t per_group = operation->parameters[0].i / operation->parameters[1].i;
+    return lowering->has_warpgroups && !lowering->kind->one_row &&
+           lowering->kind->max_tokens > SUNDOG_ATTENTION_TILE_ROWS &&
+           SUNDOG_ATTENTION_TILE_ROWS * per_group > SUNDOG_CUDA_FLASH_PAIRS / 2;
+}
+
+static void
+lower_flash(SundogLowering *lowering, uint32_t index, const SundogOperation *operation)
+{
+    SundogDraft draft;
+    const SundogBufferId *a = operation->arguments;
+    size_t base = offsetof(SundogCudaFlash, attention);
+    sundog_draft_begin(lowering, &draft, index, 1, "flash", sizeof(SundogCudaFlash));
+    SundogCudaAttention *attention = &draft.parameters.flash.attention;
+    set_attention(attention, NULL, operation);
+    attention->n_splits = 1;
+    sundog_draft_add_map(lowering, &draft, offsetof(SundogCudaFlash, k), a[4], attention->head_dim);
+    sundog_draft_add_map(lowering, &draft, offsetof(SundogCudaFlash, v), a[5], SUNDOG_PAGE_TOKENS);
+    sundog_draft_add_buffer(lowering, &draft, base + offsetof(SundogCudaAttention, qkv), a[0],
+                            SUNDOG_ACCESS_READ);
+    sundog_draft_add_buffer(lowering, &draft, base + offsetof(SundogCudaAttention, page_table),
+                            a[2], SUNDOG_ACCESS_READ);
+    sundog_draft_add_buffer(lowering, &draft, base + offsetof(SundogCudaAttention, tiles), a[3],
+                            SUNDOG_ACCESS_READ);
+    sundog_draft_add_buffer(lowering, &draft, base + offsetof(SundogCudaAttention, o), a[6],
+                            SUNDOG_ACCESS_WRITE);
+    sundog_draft_add_value(lowering, &draft, base + offsetof(SundogCudaAttention, sequence_pages),
+                           sundog_lowering_variable(lowering, SUNDOG_VARIABLE_SEQUENCE_PAGES));
+    draft.launch.grid[0] = count_tiles(lowering);
+    draft.launch.grid[1] =
+        count_pair_blocks(lowering, attention, SUNDOG_ATTENTION_TILE_ROWS, SUNDOG_CUDA_FLASH_PAIRS);
+    draft.launch.n_threads = SUNDOG_CUDA_FLASH_THREADS;
+    draft.launch.n_shared_bytes = (uint32_t)SUNDOG_CUDA_FLASH_SHARED_BYTES(attention->head_dim);
+    g_autofree char *entry = g_strdup_printf("sundog_flash_%d", attention->head_dim);
+    sundog_draft_finish(lowering, &draft, entry);
+}
+
+static void
+lower_pages(SundogLowering *lowering, uint32_t index, const SundogOperation *rope,
+            const SundogOperation *operation)
 {
     SundogDraft draft;
     const SundogBufferId *a = operation->arguments;
@@ -119,17 +204,8 @@ sundog_lower_attention(SundogLowering *lowering, uint32_t index, const SundogOpe
     set_attention(attention, rope, operation);
     attention->n_splits = (int32_t)choose_splits(lowering, attention->n_kv_heads);
     attention->rotates = rope != NULL;
-    if (operation->parameters[4].i > 0 || operation->parameters[5].f > 0 ||
-        a[8] != SUNDOG_BUFFER_NONE)
-        sundog_lowering_fail(lowering, "attention with a %s has no CUDA kernel",
-                             operation->parameters[4].i > 0   ? "window"
-                             : operation->parameters[5].f > 0 ? "soft cap"
-                                                              : "sink");
-    if (attention->head_dim != 64 && attention->head_dim != 128)
-        sundog_lowering_fail(lowering,
-                             "attention over heads of %d has no CUDA kernel; known are 64 and 128",
-                             attention->head_dim);
-    g_autofree char *entry = g_strdup_printf("sundog_attention_%d", attention->head_dim);
+    attention->reads_early =
+        rope != NULL && index > 0 && sundog_lowering_attends_next(lowering, index - 1);
     SUNDOG_DRAFT_READ(SundogCudaAttention, qkv, a[0]);
     SUNDOG_DRAFT_READ(SundogCudaAttention, page_table, a[2]);
     SUNDOG_DRAFT_READ(SundogCudaAttention, tiles, a[3]);
@@ -141,26 +217,34 @@ sundog_lower_attention(SundogLowering *lowering, uint32_t index, const SundogOpe
     add_attention_result(lowering, &draft, operation);
     SUNDOG_DRAFT_VALUE(SundogCudaAttention, sequence_pages,
                        sundog_lowering_variable(lowering, SUNDOG_VARIABLE_SEQUENCE_PAGES));
-    int64_t per_group = attention->n_heads / attention->n_kv_heads;
-    SundogExpression tiles =
-        sundog_lowering_binary(lowering, SUNDOG_EXPRESSION_CEIL_DIV,
-                               sundog_lowering_variable(lowering, SUNDOG_VARIABLE_TOKENS),
-                               sundog_lowering_constant(lowering, SUNDOG_ATTENTION_TILE_ROWS));
-    draft.launch.grid[0] =
-        lowering->kind->one_row
-            ? sundog_lowering_variable(lowering, SUNDOG_VARIABLE_TOKENS)
-            : sundog_lowering_binary(lowering, SUNDOG_EXPRESSION_ADD, tiles,
-                                     sundog_lowering_variable(lowering, SUNDOG_VARIABLE_SEQUENCES));
-    /* Four warps of 16 pairs of a row and a head. */
-    int64_t rows = lowering->kind->one_row ? 1 : SUNDOG_ATTENTION_TILE_ROWS;
-    draft.launch.grid[1] =
-        sundog_lowering_constant(lowering, attention->n_kv_heads * ((rows * per_group + 63) / 64));
+    draft.launch.grid[0] = lowering->kind->one_row
+                               ? sundog_lowering_variable(lowering, SUNDOG_VARIABLE_TOKENS)
+                               : count_tiles(lowering);
+    draft.launch.grid[1] = count_pair_blocks(
+        lowering, attention, lowering->kind->one_row ? 1 : SUNDOG_ATTENTION_TILE_ROWS, BLOCK_PAIRS);
     draft.launch.grid[2] = sundog_lowering_constant(lowering, attention->n_splits);
     draft.launch.n_threads = SUNDOG_CUDA_ATTENTION_THREADS;
+    bool is_many = lowering->kind->min_tokens >= MANY_ROWS;
+    int64_t n_pages = is_many ? SUNDOG_CUDA_ATTENTION_MANY_PAGES : SUNDOG_CUDA_ATTENTION_PAGES;
     draft.launch.n_shared_bytes =
-        (uint32_t)(attention->head_dim * SUNDOG_PAGE_TOKENS * 4 * SUNDOG_CUDA_ATTENTION_PAGES);
-    /* Among products of half a multiprocessor each, as choose_ring() says. */
+        (uint32_t)(attention->head_dim * SUNDOG_PAGE_TOKENS * 4 * n_pages);
+    /* Among products of half a multiprocessor each, as lower-products.c says. */
     if (sundog_lowering_is_for_few(lowering))
         draft.launch.n_shared_bytes = SUNDOG_CUDA_HALF_SHARED_BYTES - SUNDOG_CUDA_STATIC_BYTES;
+    g_autofree char *entry =
+        g_strdup_printf("sundog_attention_%d%s", attention->head_dim, is_many ? "_many" : "");
     sundog_draft_finish(lowering, &draft, entry);
+}
+
+void
+sundog_lower_attention(SundogLowering *lowering, uint32_t index, const SundogOperation *rope,
+                       const SundogOperation *operation)
+{
+    check_attention(lowering, operation);
+    if (lowering->failed)
+        return;
+    if (suits_flash(lowering, operation))
+        lower_flash(lowering, index, operation);
+    else
+        lower_pages(lowering, index, rope, operation);
 }

@@ -27,6 +27,18 @@ sundog_lowering_fail(SundogLowering *lowering, const char *format, ...)
 }
 
 bool
+sundog_lowering_attends_next(const SundogLowering *lowering, uint32_t index)
+{
+    static const SundogOperationKind expected[] = {SUNDOG_OP_LINEAR_QKV, SUNDOG_OP_ROPE_CACHE,
+                                                   SUNDOG_OP_ATTENTION};
+    for (uint32_t i = 0; i < G_N_ELEMENTS(expected); i++)
+        if (index + i >= sundog_program_get_n_operations(lowering->program) ||
+            sundog_program_get_operation(lowering->program, index + i)->kind != expected[i])
+            return false;
+    return lowering->kind->one_row;
+}
+
+bool
 sundog_lowering_is_for_few(const SundogLowering *lowering)
 {
     return lowering->kind->max_tokens <= SUNDOG_LOWERING_FEW_TOKENS;
@@ -118,6 +130,16 @@ sundog_draft_add_buffer(const SundogLowering *lowering, SundogDraft *draft, size
     field->buffer = id;
     field->access = access;
     field->all_bytes = true;
+}
+
+void
+sundog_draft_add_map(const SundogLowering *lowering, SundogDraft *draft, size_t at,
+                     SundogBufferId id, int64_t box_rows)
+{
+    SundogLaunchField *field = sundog_draft_add_field(lowering, draft, SUNDOG_FIELD_TENSOR_MAP, at);
+    field->buffer = id;
+    field->all_bytes = true;
+    field->value = sundog_lowering_constant(lowering, box_rows);
 }
 
 void

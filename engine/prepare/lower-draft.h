@@ -42,12 +42,17 @@ typedef struct {
         SundogCudaGatherRows gather_rows;
         SundogCudaPlanAttention plan_attention;
         SundogCudaAttention attention;
+        SundogCudaFlash flash;
         SundogCudaSample sample;
     } parameters;
     SundogLaunchField fields[SUNDOG_DRAFT_MAX_FIELDS];
 } SundogDraft;
 
 void sundog_lowering_fail(SundogLowering *lowering, const char *format, ...) G_GNUC_PRINTF(2, 3);
+/* True where the operation `index` makes queries, keys and values that attention of one row a sequence takes
+ * right after it, rotating and storing them itself. Then the product lets attention begin only when all
+ * before it has ended, and attention reads pages and tiles before the product has. */
+bool sundog_lowering_attends_next(const SundogLowering *lowering, uint32_t index);
 /* True where each block of a product works for so few tokens that it makes their x itself. */
 bool sundog_lowering_is_for_few(const SundogLowering *lowering);
 
@@ -68,6 +73,9 @@ void sundog_draft_begin(const SundogLowering *lowering, SundogDraft *draft, uint
                         uint32_t n, const char *module, size_t n_parameter_bytes);
 SundogLaunchField *sundog_draft_add_field(const SundogLowering *lowering, SundogDraft *draft,
                                           SundogFieldKind kind, size_t at);
+/* How a buffer is copied in boxes of so many rows. */
+void sundog_draft_add_map(const SundogLowering *lowering, SundogDraft *draft, size_t at,
+                          SundogBufferId id, int64_t box_rows);
 /* A whole buffer; an absent one leaves a null pointer. */
 void sundog_draft_add_buffer(const SundogLowering *lowering, SundogDraft *draft, size_t at,
                              SundogBufferId id, SundogAccess access);

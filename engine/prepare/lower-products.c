@@ -7,6 +7,8 @@
 
 /* Multiprocessors that tiles are chosen for; the grid follows the machine's own. */
 #define MULTIPROCESSORS 132
+/* Tokens up to which a product that finds its x made holds it in shared memory. */
+#define FEW_TOKENS_WITHOUT_NORM 8
 /* Rows with logits in a step of many tokens, which are prompts' last ones. */
 #define USUAL_LOGIT_ROWS 64
 
@@ -19,6 +21,7 @@ typedef struct {
     SundogBufferId residual;
     SundogBufferId y;
     bool is_gated;
+    bool starts_late;    /* as sundog_lowering_attends_next() says */
     SundogLayout layout; /* of all its matrices */
     int64_t n_columns;
     int64_t n_panels; /* of results: gate's alone where it is gated */
@@ -114,7 +117,8 @@ set_parameters(SundogLowering *lowering, const Product *product, SundogDraft *dr
     const SundogBuffer *y = sundog_lowering_get_buffer(lowering, product->y);
     *to = (SundogCudaLinear){.n_columns = (int32_t)product->n_columns,
                              .y_stride = (int32_t)sundog_lowering_get_columns(lowering, product->y),
-                             .y_is_bf16 = y->dtype == SUNDOG_DTYPE_BF16};
+                             .y_is_bf16 = y->dtype == SUNDOG_DTYPE_BF16,
+                             .starts_late = product->starts_late};
     for (int i = 0; i < 3; i++) {
         size_t step = base + (size_t)i * sizeof(void *);
         if (product->w[i] == SUNDOG_BUFFER_NONE)
@@ -210,6 +214,17 @@ add_source(SundogLowering *lowering, const Product *product, SundogDraft *draft)
                             product->norm->arguments[1], SUNDOG_ACCESS_READ);
 }
 
+/* With so many tokens quantized gate and up, which are the most to unpack, are still faster so; their x is
+ * there already, since making it in every block would take longer than reading it. */
+static bool
+suits_few(const SundogLowering *lowering, const Product *product)
+{
+    return sundog_lowering_is_for_few(lowering) ||
+           (lowering->kind->max_tokens <= FEW_TOKENS_WITHOUT_NORM && product->is_gated &&
+            product->layout != SUNDOG_LAYOUT_TILE16_BF16 &&
+            count_few_bytes(lowering, product, 3) <= SUNDOG_CUDA_MAX_SHARED_BYTES);
+}
+
 static void
 lower_few(SundogLowering *lowering, uint32_t index, const Product *product)
 {
@@ -274,28 +289,53 @@ lower_wide(SundogLowering *lowering, uint32_t index, const Product *product)
 /* More tokens by warpgroups */
 
 typedef struct {
-    int64_t tokens, by_columns;
+    int tokens, by_columns;
 } GroupTile;
 
-static int64_t
-count_row_panels(const Product *product, const GroupTile *tile)
+static SundogCudaGroupPlan
+plan_group(const Product *product, const GroupTile *tile)
 {
-    return product->is_gated || tile->by_columns == 2 ? 4 : 8;
+    int64_t n_blocks = SUNDOG_CUDA_GROUP_CHUNK / sundog_tile_block_columns(product->layout);
+    return sundog_cuda_plan_group(
+        product->is_gated, tile->tokens, tile->by_columns,
+        (int)(n_blocks * (int64_t)sundog_tile_block_bytes(product->layout)));
 }
 
-/* Nanoseconds of the whole product, in waves of tiles over the multiprocessors, as measured on an H200: a
- * chunk takes a warpgroup 2 for each token and 200 beside that, or 300 where weights are unpacked; storing
- * a tile and filling the pipeline again 2000, and 80 a token. */
+static int64_t
+count_row_tiles(const Product *product, const GroupTile *tile)
+{
+    int64_t row_panels = plan_group(product, tile).row_panels;
+    return (product->n_panels + row_panels - 1) / row_panels;
+}
+
+/* Nanoseconds that each of two and of four warpgroups takes for a chunk, as measured on an H200 with weights
+ * in bf16 and quantized. Four have half of the time of a multiprocessor that two have. */
+static int64_t
+find_chunk_ns(const Product *product, const GroupTile *tile)
+{
+    static const struct {
+        int tokens, plain[2], quantized[2];
+    } measured[] = {{8, {300, 590}, {470, 740}},  {16, {300, 620}, {475, 765}},
+                    {32, {310, 640}, {480, 810}}, {64, {355, 750}, {505, 930}},
+                    {128, {490, 0}, {590, 0}},    {256, {700, 0}, {810, 0}}};
+    size_t i = 0;
+    while (measured[i].tokens != tile->tokens)
+        i++;
+    bool is_four = plan_group(product, tile).n_groups == 4;
+    return product->layout == SUNDOG_LAYOUT_TILE16_BF16 ? measured[i].plain[is_four]
+                                                        : measured[i].quantized[is_four];
+}
+
+/* Nanoseconds of the whole product, in waves of tiles over the multiprocessors; storing a tile and filling
+ * the pipeline again takes 2000, and 30 a token. */
 static int64_t
 estimate_ns(const Product *product, const GroupTile *tile, int64_t n_tokens)
 {
-    int64_t row_panels = count_row_panels(product, tile);
-    int64_t n_tiles = (product->n_panels + row_panels - 1) / row_panels *
-                      ((n_tokens + tile->tokens - 1) / tile->tokens);
+    int64_t n_tiles =
+        count_row_tiles(product, tile) * ((n_tokens + tile->tokens - 1) / tile->tokens);
     int64_t n_waves = (n_tiles + MULTIPROCESSORS - 1) / MULTIPROCESSORS;
-    int64_t chunk = 2 * tile->tokens + (product->layout == SUNDOG_LAYOUT_TILE16_BF16 ? 200 : 300);
     int64_t n_chunks = product->n_columns / SUNDOG_CUDA_GROUP_CHUNK / tile->by_columns;
-    return n_waves * (n_chunks * chunk + 2000 + 80 * tile->tokens);
+    return n_waves * (n_chunks * find_chunk_ns(product, tile) + 2000 + 30 * tile->tokens);
 }
 
 static const GroupTile *
@@ -316,7 +356,7 @@ choose_group_tile(const SundogLowering *lowering, const Product *product)
         pool, sundog_lowering_get_buffer(lowering, product->y)->shape[0], &shape);
     const GroupTile *best = NULL;
     for (size_t i = 0; i < G_N_ELEMENTS(tiles); i++) {
-        if (product->is_gated && tiles[i].by_columns == 2)
+        if (!sundog_cuda_has_group_tile(product->is_gated, tiles[i].tokens, tiles[i].by_columns))
             continue;
         if (best == NULL ||
             estimate_ns(product, &tiles[i], n_tokens) < estimate_ns(product, best, n_tokens))
@@ -340,28 +380,20 @@ lower_groups(SundogLowering *lowering, uint32_t index, const Product *product)
 {
     SundogDraft draft;
     const GroupTile *tile = choose_group_tile(lowering, product);
-    int64_t row_panels = count_row_panels(product, tile);
-    size_t panel_bytes =
-        (size_t)(SUNDOG_CUDA_GROUP_CHUNK / sundog_tile_block_columns(product->layout)) *
-        sundog_tile_block_bytes(product->layout);
-    g_autofree char *suffix =
-        g_strdup_printf("%" G_GINT64_FORMAT "x%" G_GINT64_FORMAT, tile->tokens, tile->by_columns);
+    SundogCudaGroupPlan plan = plan_group(product, tile);
+    g_autofree char *suffix = g_strdup_printf("%dx%d", tile->tokens, tile->by_columns);
     sundog_draft_begin(lowering, &draft, index, 1, "warpgroup", sizeof(SundogCudaGroupLinear));
     set_parameters(lowering, product, &draft, offsetof(SundogCudaGroupLinear, product),
                    &draft.parameters.group_linear.product);
-    SundogLaunchField *x = sundog_draft_add_field(lowering, &draft, SUNDOG_FIELD_TENSOR_MAP,
-                                                  offsetof(SundogCudaGroupLinear, x));
-    x->buffer = product->x;
-    x->all_bytes = true;
-    x->value = sundog_lowering_constant(lowering, tile->tokens);
-    draft.launch.n_threads = SUNDOG_CUDA_GROUP_THREADS;
-    draft.launch.n_shared_bytes = (uint32_t)SUNDOG_CUDA_GROUP_SHARED_BYTES(
-        tile->tokens, tile->by_columns, (int64_t)panel_bytes);
+    sundog_draft_add_map(lowering, &draft, offsetof(SundogCudaGroupLinear, x), product->x,
+                         tile->tokens);
+    draft.launch.n_threads = (uint32_t)plan.n_threads;
+    draft.launch.n_shared_bytes = (uint32_t)plan.shared_bytes;
     draft.launch.grid[0] = limit_grid(
         lowering,
-        sundog_lowering_binary(
-            lowering, SUNDOG_EXPRESSION_MUL, divide_tokens(lowering, product, tile->tokens),
-            sundog_lowering_constant(lowering, (product->n_panels + row_panels - 1) / row_panels)));
+        sundog_lowering_binary(lowering, SUNDOG_EXPRESSION_MUL,
+                               divide_tokens(lowering, product, tile->tokens),
+                               sundog_lowering_constant(lowering, count_row_tiles(product, tile))));
     finish_product(lowering, product, &draft, suffix);
 }
 
@@ -370,10 +402,11 @@ sundog_lower_product(SundogLowering *lowering, uint32_t index, const SundogOpera
                      const SundogOperation *operation)
 {
     Product product = find_product(lowering, norm, operation);
+    product.starts_late = sundog_lowering_attends_next(lowering, index + (norm != NULL));
     check_product(lowering, &product, operation);
     if (lowering->failed)
         return;
-    if (sundog_lowering_is_for_few(lowering))
+    if (suits_few(lowering, &product))
         lower_few(lowering, index, &product);
     else if (suits_groups(lowering, &product))
         lower_groups(lowering, index, &product);

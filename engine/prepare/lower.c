@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const sundog_lower_modules[] = {"attention", "linear", "rows",      "sample",
-                                            "step",      "wide",   "warpgroup", NULL};
+const char *const sundog_lower_modules[] = {"attention", "flash", "linear",    "rows", "sample",
+                                            "step",      "wide",  "warpgroup", NULL};
 
 #define NO_TOKENS_LIMIT INT32_MAX
 

@@ -76,8 +76,8 @@ bench_shape(ProductRunner *runner, size_t s, SundogLayout layout, int n_tokens)
                                       .n_rows = {n_rows, shapes[s].is_gated ? n_rows : 0, 0},
                                       .y_stride = n_rows,
                                       .y_is_bf16 = shapes[s].is_gated}};
-        if ((product.is_gated && tile->by_columns == 2) || tile->tokens >= 4 * n_tokens ||
-            tile->tokens * 32 <= n_tokens)
+        if (!sundog_cuda_has_group_tile(product.is_gated, tile->tokens, tile->by_columns) ||
+            tile->tokens >= 4 * n_tokens || tile->tokens * 32 <= n_tokens)
             continue;
         double us = time_product(runner, &product, weights, n_bytes);
         g_print("  %dx%d %.1f us %.0f TF %.2f TB/s", tile->tokens, tile->by_columns, us,

@@ -5,6 +5,7 @@
 #include "tests/format/gguf-builder.h"
 #include "tests/temporary-folder.h"
 
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -92,27 +93,97 @@ add_keys(GgufBuilder *builder, const GpuShape *shape)
     gguf_builder_set_u32(builder, "tokenizer.ggml.eos_token_id", 4);
 }
 
-char *
-gpu_shape_write(const GpuShape *shape, const char *folder)
+static char *
+write_shape(const GpuShape *shape, const char *folder, GgufBuilder *builder)
 {
-    GgufBuilder builder;
     uint64_t end = 0;
     g_autoptr(GError) error = NULL;
-    gguf_builder_init(&builder);
-    add_keys(&builder, shape);
-    add_tensor(&builder, &end, "token_embd.weight", shape->type, shape->hidden,
-               shape->n_vocabulary);
+    gguf_builder_init(builder);
+    add_keys(builder, shape);
+    add_tensor(builder, &end, "token_embd.weight", shape->type, shape->hidden, shape->n_vocabulary);
     for (uint32_t i = 0; i < shape->n_layers; i++)
-        add_layer(&builder, &end, shape, i);
-    add_tensor(&builder, &end, "output_norm.weight", SUNDOG_GGUF_F32, shape->hidden, 1);
-    add_tensor(&builder, &end, "output.weight", shape->type, shape->hidden, shape->n_vocabulary);
-    g_autoptr(GBytes) header = gguf_builder_build(&builder);
+        add_layer(builder, &end, shape, i);
+    add_tensor(builder, &end, "output_norm.weight", SUNDOG_GGUF_F32, shape->hidden, 1);
+    add_tensor(builder, &end, "output.weight", shape->type, shape->hidden, shape->n_vocabulary);
+    g_autoptr(GBytes) header = gguf_builder_build(builder);
     char *path = g_build_filename(folder, "shape.gguf", NULL);
     g_file_set_contents(path, g_bytes_get_data(header, NULL), (gssize)g_bytes_get_size(header),
                         &error);
     g_assert_no_error(error);
     uint64_t begin = (g_bytes_get_size(header) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     g_assert_cmpint(truncate(path, (off_t)(begin + end)), ==, 0);
+    return path;
+}
+
+char *
+gpu_shape_write(const GpuShape *shape, const char *folder)
+{
+    GgufBuilder builder;
+    char *path = write_shape(shape, folder, &builder);
+    gguf_builder_clear(&builder);
+    return path;
+}
+
+static uint16_t
+to_half(double value)
+{
+    _Float16 half = (_Float16)value;
+    uint16_t bits;
+    memcpy(&bits, &half, sizeof bits);
+    return bits;
+}
+
+/* 32 values between -scale and scale as GGUF has them; returns how many bytes they take. */
+static size_t
+write_block(GRand *random, uint32_t type, double scale, uint8_t *to)
+{
+    uint16_t d = to_half(scale / (type == SUNDOG_GGUF_Q4_1 ? 7.5 : 127)), m = to_half(-scale);
+    size_t head = type == SUNDOG_GGUF_Q4_1 ? 4 : 2;
+    for (int i = 0; i < 32; i++) {
+        float value = (float)g_rand_double_range(random, -scale, scale);
+        if (type == SUNDOG_GGUF_F32) {
+            value += 1;
+            memcpy(to + i * 4, &value, 4);
+        } else if (type == SUNDOG_GGUF_BF16) {
+            memcpy(to + i * 2, (uint8_t *)&value + 2, 2);
+        } else {
+            to[head + (type == SUNDOG_GGUF_Q4_1 ? i / 2 : i)] = (uint8_t)g_rand_int(random);
+        }
+    }
+    if (type == SUNDOG_GGUF_F32 || type == SUNDOG_GGUF_BF16)
+        return type == SUNDOG_GGUF_F32 ? 128 : 64;
+    memcpy(to, &d, 2);
+    if (type == SUNDOG_GGUF_Q4_1)
+        memcpy(to + 2, &m, 2);
+    return type == SUNDOG_GGUF_Q4_1 ? 20 : 34;
+}
+
+char *
+gpu_shape_write_random(const GpuShape *shape, const char *folder)
+{
+    GgufBuilder builder;
+    g_autoptr(GError) error = NULL;
+    g_autofree uint8_t *data = NULL;
+    gsize n_bytes;
+    GRand *random = g_rand_new_with_seed(1);
+    char *path = write_shape(shape, folder, &builder);
+    g_file_get_contents(path, (char **)&data, &n_bytes, &error);
+    g_assert_no_error(error);
+    const GgufBuilderTensor *last = g_ptr_array_index(builder.tensors, builder.tensors->len - 1);
+    uint64_t end = last->offset + row_bytes(last->type, last->shape[0]) * last->shape[1];
+    uint64_t begin = (n_bytes - end) / ALIGNMENT * ALIGNMENT;
+    for (guint i = 0; i < builder.tensors->len; i++) {
+        const GgufBuilderTensor *tensor = g_ptr_array_index(builder.tensors, i);
+        bool is_norm = tensor->type == SUNDOG_GGUF_F32;
+        uint64_t n_rows = is_norm ? 1 : tensor->shape[1];
+        double scale = is_norm ? 0.2 : i == 0 ? 1 : sqrt(3.0 / (double)tensor->shape[0]);
+        uint8_t *to = data + begin + tensor->offset;
+        for (uint64_t block = 0; block < n_rows * tensor->shape[0] / 32; block++)
+            to += write_block(random, tensor->type, scale, to);
+    }
+    g_file_set_contents(path, (char *)data, (gssize)n_bytes, &error);
+    g_assert_no_error(error);
+    g_rand_free(random);
     gguf_builder_clear(&builder);
     return path;
 }

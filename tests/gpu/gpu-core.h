@@ -31,6 +31,8 @@ typedef struct {
 } GpuShape;
 
 char *gpu_shape_write(const GpuShape *shape, const char *folder);
+/* The same with random data, for what is compared: matrices that keep the size of x, norms about 1. */
+char *gpu_shape_write_random(const GpuShape *shape, const char *folder);
 
 void gpu_core_open(GpuCore *gpu, const char *model, const char *target,
                    const SundogReplayOptions *options);

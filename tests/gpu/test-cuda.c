@@ -22,7 +22,7 @@
  * and once some have tipped, all that follow are independent; so two ways differ by up to as much as
  * each from the host, times the root of two. */
 #define OWN_BOUND (1.42 * BOUND)
-#define N_TOKENS 96
+#define N_TOKENS 250
 #define N_GREEDY 256
 
 static GpuCore gpu, host;
@@ -50,7 +50,7 @@ largest_error(const float *a, const float *b, int n_rows)
     return largest;
 }
 
-/* All rows of a stretch of sequence 0 with their logits, in steps of at most 64 rows. */
+/* All rows of a stretch of sequence 0 with their logits, in steps of `chunk` rows. */
 static float *
 prefill(GpuCore *core, int32_t first_page, int32_t chunk)
 {
@@ -81,7 +81,8 @@ test_host(void)
 static void
 test_chunks(void)
 {
-    static const int32_t chunks[] = {1, 2, 3, 4, 5, 7, 8, 9, 16, 31, 32, 33, 63, 64, 65, 95};
+    static const int32_t chunks[] = {1,  2,  3,  4,  5,  7,  8,  9,   16,
+                                     31, 32, 33, 63, 64, 65, 95, 129, 200};
     for (size_t i = 0; i < G_N_ELEMENTS(chunks); i++) {
         g_autofree float *logits = prefill(&gpu, 8, chunks[i]);
         double error = largest_error(logits, expected, N_TOKENS);

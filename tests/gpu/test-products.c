@@ -315,7 +315,7 @@ check_sizes(SundogLayout layout, const Size *sizes, size_t n_sizes, bool is_gate
         Case c;
         case_init(&c, &sizes[s], layout, is_gated);
         for (const ProductTile *tile = product_tiles; tile->tokens > 0; tile++)
-            if (!is_gated || tile->by_columns == 1)
+            if (sundog_cuda_has_group_tile(is_gated, tile->tokens, tile->by_columns))
                 largest = MAX(largest, check_tile(&c, *tile));
         case_clear(&c);
     }
