@@ -23,6 +23,13 @@ const SundogHfKey sundog_hf_common_keys[] = {
     {"n_routed_experts",        "expert_count"},
     {"num_experts_per_tok",     "expert_used_count"},
     {"moe_intermediate_size",   "expert_feed_forward_length"},
+    {"shared_expert_intermediate_size", "expert_shared_feed_forward_length"},
+    {"n_shared_experts",        "expert_shared_count"},
+    {"norm_topk_prob",          "expert_weights_norm"},
+    {"routed_scaling_factor",   "expert_weights_scale"},
+    {"n_group",                 "expert_group_count"},
+    {"topk_group",              "expert_group_used_count"},
+    {"first_k_dense_replace",   "leading_dense_block_count"},
     {NULL, NULL},
 };
 
@@ -49,6 +56,22 @@ const SundogHfTensor sundog_hf_common_tensors[] = {
     {"model.layers.%u.mlp.experts.%e.gate_proj.weight", "blk.%u.ffn_gate_exps.weight"},
     {"model.layers.%u.mlp.experts.%e.up_proj.weight",   "blk.%u.ffn_up_exps.weight"},
     {"model.layers.%u.mlp.experts.%e.down_proj.weight", "blk.%u.ffn_down_exps.weight"},
+    {"model.layers.%u.mlp.switch_mlp.gate_proj.weight", "blk.%u.ffn_gate_exps.weight"}, /* MLX joins them */
+    {"model.layers.%u.mlp.switch_mlp.up_proj.weight",   "blk.%u.ffn_up_exps.weight"},
+    {"model.layers.%u.mlp.switch_mlp.down_proj.weight", "blk.%u.ffn_down_exps.weight"},
+    {"model.layers.%u.mlp.gate.e_score_correction_bias", "blk.%u.exp_probs_b.bias"},
+    {"model.layers.%u.mlp.shared_expert.gate_proj.weight",  "blk.%u.ffn_gate_shexp.weight"},
+    {"model.layers.%u.mlp.shared_expert.up_proj.weight",    "blk.%u.ffn_up_shexp.weight"},
+    {"model.layers.%u.mlp.shared_expert.down_proj.weight",  "blk.%u.ffn_down_shexp.weight"},
+    {"model.layers.%u.mlp.shared_expert_gate.weight",       "blk.%u.ffn_gate_inp_shexp.weight"},
+    {"model.layers.%u.mlp.shared_experts.gate_proj.weight", "blk.%u.ffn_gate_shexp.weight"},
+    {"model.layers.%u.mlp.shared_experts.up_proj.weight",   "blk.%u.ffn_up_shexp.weight"},
+    {"model.layers.%u.mlp.shared_experts.down_proj.weight", "blk.%u.ffn_down_shexp.weight"},
+    {"model.layers.%u.block_sparse_moe.gate.weight",         "blk.%u.ffn_gate_inp.weight"},
+    {"model.layers.%u.block_sparse_moe.experts.%e.w1.weight", "blk.%u.ffn_gate_exps.weight"},
+    {"model.layers.%u.block_sparse_moe.experts.%e.w3.weight", "blk.%u.ffn_up_exps.weight"},
+    {"model.layers.%u.block_sparse_moe.experts.%e.w2.weight", "blk.%u.ffn_down_exps.weight"},
+    {"model.layers.%u.block_sparse_moe.e_score_correction_bias", "blk.%u.exp_probs_b.bias"},
     {"model.layers.%u.self_attn.rotary_emb.inv_freq",   NULL},
     {NULL, NULL},
 };
@@ -91,6 +114,33 @@ static const SundogHfTensor phi3_tensors[] = {
     {NULL, NULL, SUNDOG_HF_WHOLE},
 };
 
+static const SundogHfTensor glm4_moe_tensors[] = {
+    {"model.layers.%u.post_attention_layernorm.weight", "blk.%u.post_attention_norm.weight", SUNDOG_HF_WHOLE},
+    {NULL, NULL, SUNDOG_HF_WHOLE},
+};
+
+static const SundogHfTensor gpt_oss_tensors[] = {
+    {"model.layers.%u.post_attention_layernorm.weight",  "blk.%u.post_attention_norm.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.self_attn.sinks",                  "blk.%u.attn_sinks.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.mlp.router.weight",                "blk.%u.ffn_gate_inp.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.mlp.router.bias",                  "blk.%u.ffn_gate_inp.bias", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.mlp.experts.gate_up_proj",         "blk.%u.ffn_gate_exps.weight", SUNDOG_HF_EVEN_OUTPUTS},
+    {"model.layers.%u.mlp.experts.gate_up_proj",         "blk.%u.ffn_up_exps.weight", SUNDOG_HF_ODD_OUTPUTS},
+    {"model.layers.%u.mlp.experts.gate_up_proj_bias",    "blk.%u.ffn_gate_exps.bias", SUNDOG_HF_EVEN_VALUES},
+    {"model.layers.%u.mlp.experts.gate_up_proj_bias",    "blk.%u.ffn_up_exps.bias", SUNDOG_HF_ODD_VALUES},
+    {"model.layers.%u.mlp.experts.down_proj",            "blk.%u.ffn_down_exps.weight", SUNDOG_HF_OUTPUTS},
+    {"model.layers.%u.mlp.experts.down_proj_bias",       "blk.%u.ffn_down_exps.bias", SUNDOG_HF_WHOLE},
+    {NULL, NULL, SUNDOG_HF_WHOLE},
+};
+
+static const SundogHfTensor granite_moe_tensors[] = {
+    {"model.layers.%u.block_sparse_moe.router.layer.weight",  "blk.%u.ffn_gate_inp.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.block_sparse_moe.input_linear.weight",  "blk.%u.ffn_gate_exps.weight", SUNDOG_HF_FIRST_HALF},
+    {"model.layers.%u.block_sparse_moe.input_linear.weight",  "blk.%u.ffn_up_exps.weight", SUNDOG_HF_SECOND_HALF},
+    {"model.layers.%u.block_sparse_moe.output_linear.weight", "blk.%u.ffn_down_exps.weight", SUNDOG_HF_WHOLE},
+    {NULL, NULL, SUNDOG_HF_WHOLE},
+};
+
 static const SundogHfKey gemma_keys[] = {
     {"attn_logit_softcapping",  "attn_logit_softcapping"},
     {"final_logit_softcapping", "final_logit_softcapping"},
@@ -116,16 +166,24 @@ static const SundogHfFamily families[] = {
     {"Gemma3ForConditionalGeneration", "gemma3", "gelu_pytorch_tanh", gemma_keys, gemma2_tensors},
     {"GemmaForCausalLM", "gemma", "gelu_pytorch_tanh", NULL, gemma_tensors},
     {"Glm4ForCausalLM", "glm4", "silu", NULL, glm4_tensors},
+    {"Glm4MoeForCausalLM", "glm4moe", "silu", NULL, glm4_moe_tensors},
+    {"GptOssForCausalLM", "gpt-oss", "silu", NULL, gpt_oss_tensors},
     {"GraniteForCausalLM", "granite", "silu", granite_keys, NULL},
+    {"GraniteMoeForCausalLM", "granitemoe", "silu", granite_keys, granite_moe_tensors},
     {"LlamaForCausalLM", "llama", "silu", NULL, NULL},
+    {"MiniMaxM2ForCausalLM", "minimax-m2", "silu", NULL, NULL},
     {"Ministral3ForCausalLM", "mistral3", "silu", ministral3_keys, NULL},
     {"Mistral3ForConditionalGeneration", "mistral3", "silu", ministral3_keys, NULL},
     {"MistralForCausalLM", "llama", "silu", NULL, NULL},
+    {"MixtralForCausalLM", "llama", "silu", NULL, NULL},
     {"Olmo2ForCausalLM", "olmo2", "silu", NULL, olmo2_tensors},
     {"Olmo3ForCausalLM", "olmo2", "silu", NULL, olmo2_tensors},
+    {"OlmoeForCausalLM", "olmoe", "silu", NULL, NULL},
     {"Phi3ForCausalLM", "phi3", "silu", NULL, phi3_tensors},
     {"Qwen2ForCausalLM", "qwen2", "silu", NULL, NULL},
+    {"Qwen2MoeForCausalLM", "qwen2moe", "silu", NULL, NULL},
     {"Qwen3ForCausalLM", "qwen3", "silu", NULL, NULL},
+    {"Qwen3MoeForCausalLM", "qwen3moe", "silu", NULL, NULL},
     {"SmolLM3ForCausalLM", "smollm3", "silu", NULL, NULL},
 };
 /* clang-format on */

@@ -22,6 +22,13 @@ typedef enum {
     SUNDOG_HF_FIRST_HALF,  /* of the rows: gate of gate and up */
     SUNDOG_HF_SECOND_HALF, /* up of gate and up */
     SUNDOG_HF_PLUS_ONE,    /* a norm that multiplies by its weight and 1 */
+    SUNDOG_HF_EVEN_VALUES, /* every second value of each row: a bias of gate and up in turn */
+    SUNDOG_HF_ODD_VALUES,
+    /* Matrices whose plain floats lie with a column for each output, while their quantized blocks lie
+     * in rows: all outputs, or every second one. */
+    SUNDOG_HF_OUTPUTS,
+    SUNDOG_HF_EVEN_OUTPUTS,
+    SUNDOG_HF_ODD_OUTPUTS,
 } SundogHfPick;
 
 /* A tensor: its name, where %u stands for the layer's number and %e for the expert's, under GGUF's with %u

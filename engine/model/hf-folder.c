@@ -163,6 +163,10 @@ fill(SundogSource *source, const SundogHfFolder *folder, const SundogHfFamily *f
     if (!sundog_hf_config_read(source, family, config, error))
         return false;
     sundog_source_get_uint(source, "expert_count", &options.n_experts);
+    sundog_source_get_uint(source, "block_count", &options.n_layers);
+    double n_predicting = sundog_json_get_number(text, "num_nextn_predict_layers", 0);
+    options.n_predicting_layers =
+        n_predicting >= 1 && n_predicting <= 16 ? (uint64_t)n_predicting : 0;
     return sundog_hf_tensors_read(source, &options, error);
 }
 

@@ -121,32 +121,74 @@ make_name(Mapping *mapping, const char *name, uint32_t layer)
 
 /* --- Rows of the tables ------------------------------------------------------------------------- */
 
+/* Outputs as rows, whichever way they lie. */
+static void
+pick_outputs(Mapping *mapping, const SundogSourceTensor *found, SundogSourceTensor *picked)
+{
+    if (sundog_float_bytes(found->type) > 0)
+        sundog_rows_transpose(mapping->source, found, picked);
+    else
+        *picked = *found;
+}
+
+static void
+pick_every_second(Mapping *mapping, const SundogSourceTensor *found, uint64_t first,
+                  SundogSourceTensor *picked)
+{
+    SundogSourceTensor outputs;
+    pick_outputs(mapping, found, &outputs);
+    sundog_rows_every_second(mapping->source, &outputs, first, picked);
+}
+
+/* Whether a tensor can have the part that is wanted of it. */
+static bool
+check_pick(SundogHfPick pick, const SundogSourceTensor *found)
+{
+    bool is_float = sundog_float_bytes(found->type) > 0;
+    switch (pick) {
+    case SUNDOG_HF_WHOLE:
+    case SUNDOG_HF_OUTPUTS:
+        return true;
+    case SUNDOG_HF_PLUS_ONE:
+        return is_float;
+    case SUNDOG_HF_FIRST_HALF:
+    case SUNDOG_HF_SECOND_HALF:
+        return found->shape[1] % 2 == 0;
+    case SUNDOG_HF_EVEN_VALUES:
+    case SUNDOG_HF_ODD_VALUES:
+        return is_float && found->shape[0] % 2 == 0;
+    case SUNDOG_HF_EVEN_OUTPUTS:
+    case SUNDOG_HF_ODD_OUTPUTS:
+        return found->shape[is_float ? 0 : 1] % 2 == 0;
+    }
+    return false;
+}
+
 static bool
 pick(Mapping *mapping, const SundogHfTensor *row, const SundogSourceTensor *found,
      SundogSourceTensor *picked, GError **error)
 {
+    SundogSource *source = mapping->source;
     uint64_t half = found->shape[1] / 2;
-    *picked = *found;
-    switch (row->pick) {
-    case SUNDOG_HF_WHOLE:
-        return true;
-    case SUNDOG_HF_PLUS_ONE:
-        if (sundog_float_bytes(found->type) == 0)
-            break;
-        sundog_rows_add_one(mapping->source, found, picked);
-        return true;
-    case SUNDOG_HF_FIRST_HALF:
-    case SUNDOG_HF_SECOND_HALF:
-        if (found->shape[1] % 2 != 0 || found->shape[2] != 1)
-            break;
-        sundog_rows_slice(mapping->source, found, row->pick == SUNDOG_HF_FIRST_HALF ? 0 : half,
-                          half, picked);
-        return true;
-    }
-    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
-                "tensor %s is of %s with %" G_GUINT64_FORMAT " rows, which cannot be its part %s",
-                found->own_name, sundog_gguf_type_name(found->type), found->shape[1], row->name);
-    return false;
+    if (!check_pick(row->pick, found))
+        return sundog_error_set(
+            error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+            "tensor %s is of %s with rows of %" G_GUINT64_FORMAT " values, which cannot hold %s",
+            found->own_name, sundog_gguf_type_name(found->type), found->shape[0], row->name);
+    if (row->pick == SUNDOG_HF_PLUS_ONE)
+        sundog_rows_add_one(source, found, picked);
+    else if (row->pick == SUNDOG_HF_FIRST_HALF || row->pick == SUNDOG_HF_SECOND_HALF)
+        sundog_rows_slice(source, found, row->pick == SUNDOG_HF_FIRST_HALF ? 0 : half, half,
+                          picked);
+    else if (row->pick == SUNDOG_HF_EVEN_VALUES || row->pick == SUNDOG_HF_ODD_VALUES)
+        sundog_rows_every_second_value(source, found, row->pick == SUNDOG_HF_ODD_VALUES, picked);
+    else if (row->pick == SUNDOG_HF_OUTPUTS)
+        pick_outputs(mapping, found, picked);
+    else if (row->pick == SUNDOG_HF_EVEN_OUTPUTS || row->pick == SUNDOG_HF_ODD_OUTPUTS)
+        pick_every_second(mapping, found, row->pick == SUNDOG_HF_ODD_OUTPUTS, picked);
+    else
+        *picked = *found;
+    return true;
 }
 
 static bool
@@ -203,6 +245,14 @@ take_rows(Mapping *mapping, const SundogHfTensor *rows, const Pattern *pattern,
     return true;
 }
 
+/* Layers behind the last, which predict further tokens and are not read. */
+static bool
+is_of_predicting_layer(const Mapping *mapping, const Pattern *pattern)
+{
+    return pattern->layer != NO_NUMBER && pattern->layer >= mapping->options->n_layers &&
+           pattern->layer - mapping->options->n_layers < mapping->options->n_predicting_layers;
+}
+
 static bool
 take_weight(Mapping *mapping, const SundogSourceTensor *found, GError **error)
 {
@@ -210,7 +260,7 @@ take_weight(Mapping *mapping, const SundogSourceTensor *found, GError **error)
     bool is_known = false;
     pattern_init(&pattern, found->own_name);
     g_autofree char *text = pattern.text;
-    if (is_other(found->own_name) ||
+    if (is_other(found->own_name) || is_of_predicting_layer(mapping, &pattern) ||
         (mapping->options->is_tied && strcmp(text, "lm_head.weight") == 0))
         return true;
     if (!take_rows(mapping, mapping->options->family->tensors, &pattern, found, &is_known, error))

@@ -15,7 +15,9 @@ typedef struct {
     const SundogSafetensors *tensors; /* outlives the source */
     bool is_tied;                     /* the head is the embedding, whatever stands beside it */
     uint64_t n_experts;
-    JsonObject *quantization; /* what config.json says of it, or NULL */
+    uint64_t n_layers;
+    uint64_t n_predicting_layers; /* behind the last one, left out */
+    JsonObject *quantization;     /* what config.json says of it, or NULL */
 } SundogHfTensorOptions;
 
 /* Adds all tensors to the source. One whose name no row has gets its own name, so that nobody claims

@@ -69,6 +69,9 @@ sundog_rows_join(SundogSource *source, const SundogSourceTensor *parts, size_t n
 typedef struct {
     SundogRowReader reader;
     uint64_t first_row;
+    uint64_t n_rows;     /* of each matrix that are taken */
+    uint64_t whole_rows; /* of each matrix */
+    size_t row_bytes;
     SundogSourceTensor whole;
 } Slice;
 
@@ -76,7 +79,16 @@ static void
 read_slice(const SundogRowReader *reader, uint64_t first_row, uint64_t n_rows, uint8_t *rows)
 {
     const Slice *slice = (const Slice *)reader;
-    copy_rows(&slice->whole, slice->first_row + first_row, n_rows, rows);
+    while (n_rows > 0) {
+        uint64_t in_matrix = first_row % slice->n_rows;
+        uint64_t n = MIN(n_rows, slice->n_rows - in_matrix);
+        uint64_t matrix = first_row / slice->n_rows;
+        copy_rows(&slice->whole, matrix * slice->whole_rows + slice->first_row + in_matrix, n,
+                  rows);
+        rows += n * slice->row_bytes;
+        first_row += n;
+        n_rows -= n;
+    }
 }
 
 void
@@ -86,27 +98,130 @@ sundog_rows_slice(SundogSource *source, const SundogSourceTensor *whole, uint64_
     size_t row_bytes = (size_t)(whole->n_bytes / count_rows(whole));
     *slice = *whole;
     slice->shape[1] = n_rows;
-    slice->n_bytes = n_rows * row_bytes;
-    if (whole->data != NULL) {
+    slice->n_bytes = count_rows(slice) * row_bytes;
+    if (whole->data != NULL && count_rows(whole) == whole->shape[1]) {
         slice->data = whole->data + first_row * row_bytes;
         return;
     }
     Slice *reader = sundog_source_own(source, g_new0(Slice, 1), g_free);
-    *reader = (Slice){.reader = {read_slice}, .first_row = first_row, .whole = *whole};
+    *reader = (Slice){.reader = {read_slice},
+                      .first_row = first_row,
+                      .n_rows = n_rows,
+                      .whole_rows = whole->shape[1],
+                      .row_bytes = row_bytes,
+                      .whole = *whole};
+    slice->data = NULL;
     slice->reader = &reader->reader;
+}
+
+/* --- Every second ------------------------------------------------------------------------------- */
+
+/* Over one tensor, with a number that the kind of reader gives its meaning. */
+typedef struct {
+    SundogRowReader reader;
+    uint64_t first;
+    SundogSourceTensor whole;
+} View;
+
+static void
+make_view(SundogSource *source, const SundogSourceTensor *whole, uint64_t first,
+          void (*read)(const SundogRowReader *, uint64_t, uint64_t, uint8_t *),
+          SundogSourceTensor *made)
+{
+    View *view = sundog_source_own(source, g_new0(View, 1), g_free);
+    *view = (View){.reader = {read}, .first = first, .whole = *whole};
+    *made = *whole;
+    made->data = NULL;
+    made->reader = &view->reader;
+}
+
+static void
+read_every_second(const SundogRowReader *reader, uint64_t first_row, uint64_t n_rows, uint8_t *rows)
+{
+    const View *view = (const View *)reader;
+    size_t row_bytes = (size_t)(view->whole.n_bytes / count_rows(&view->whole));
+    for (uint64_t i = 0; i < n_rows; i++)
+        copy_rows(&view->whole, 2 * (first_row + i) + view->first, 1, rows + i * row_bytes);
+}
+
+void
+sundog_rows_every_second(SundogSource *source, const SundogSourceTensor *whole, uint64_t first,
+                         SundogSourceTensor *half)
+{
+    make_view(source, whole, first, read_every_second, half);
+    half->shape[1] /= 2;
+    half->n_bytes /= 2;
+}
+
+static void
+read_every_second_value(const SundogRowReader *reader, uint64_t first_row, uint64_t n_rows,
+                        uint8_t *rows)
+{
+    const View *view = (const View *)reader;
+    size_t value_bytes = sundog_float_bytes(view->whole.type);
+    size_t n_values = (size_t)(view->whole.shape[0] * n_rows);
+    g_autofree uint8_t *values = g_malloc(n_values * value_bytes);
+    copy_rows(&view->whole, first_row, n_rows, values);
+    for (size_t i = view->first; i < n_values; i += 2, rows += value_bytes)
+        memcpy(rows, values + i * value_bytes, value_bytes);
+}
+
+void
+sundog_rows_every_second_value(SundogSource *source, const SundogSourceTensor *whole,
+                               uint64_t first, SundogSourceTensor *half)
+{
+    make_view(source, whole, first, read_every_second_value, half);
+    half->shape[0] /= 2;
+    half->n_bytes /= 2;
+}
+
+/* --- Transposed --------------------------------------------------------------------------------- */
+
+/* Column `column` of matrix number `matrix` becomes a row; where the matrix is not in memory it has been
+ * read into `values`. */
+static void
+copy_column(const SundogSourceTensor *whole, const uint8_t *values, uint64_t column, uint8_t *row)
+{
+    size_t value_bytes = sundog_float_bytes(whole->type);
+    for (uint64_t i = 0; i < whole->shape[1]; i++)
+        memcpy(row + i * value_bytes, values + (i * whole->shape[0] + column) * value_bytes,
+               value_bytes);
+}
+
+static void
+read_transposed(const SundogRowReader *reader, uint64_t first_row, uint64_t n_rows, uint8_t *rows)
+{
+    const SundogSourceTensor *whole = &((const View *)reader)->whole;
+    size_t value_bytes = sundog_float_bytes(whole->type);
+    size_t matrix_bytes = (size_t)(whole->shape[0] * whole->shape[1]) * value_bytes;
+    g_autofree uint8_t *scratch = whole->data == NULL ? g_malloc(matrix_bytes) : NULL;
+    uint64_t in_scratch = UINT64_MAX;
+    for (uint64_t row = first_row; row < first_row + n_rows; row++) {
+        uint64_t matrix = row / whole->shape[0];
+        if (scratch != NULL && matrix != in_scratch)
+            copy_rows(whole, matrix * whole->shape[1], whole->shape[1], scratch);
+        in_scratch = matrix;
+        copy_column(whole, scratch != NULL ? scratch : whole->data + matrix * matrix_bytes,
+                    row % whole->shape[0],
+                    rows + (row - first_row) * whole->shape[1] * value_bytes);
+    }
+}
+
+void
+sundog_rows_transpose(SundogSource *source, const SundogSourceTensor *whole,
+                      SundogSourceTensor *transposed)
+{
+    make_view(source, whole, 0, read_transposed, transposed);
+    transposed->shape[0] = whole->shape[1];
+    transposed->shape[1] = whole->shape[0];
 }
 
 /* --- With 1 added ------------------------------------------------------------------------------- */
 
-typedef struct {
-    SundogRowReader reader;
-    SundogSourceTensor plain;
-} Sum;
-
 static void
 read_sum(const SundogRowReader *reader, uint64_t first_row, uint64_t n_rows, uint8_t *rows)
 {
-    const SundogSourceTensor *plain = &((const Sum *)reader)->plain;
+    const SundogSourceTensor *plain = &((const View *)reader)->whole;
     size_t n_values = (size_t)(plain->shape[0] * n_rows);
     size_t value_bytes = sundog_float_bytes(plain->type);
     g_autofree uint8_t *values = g_malloc(n_values * value_bytes);
@@ -120,11 +235,7 @@ read_sum(const SundogRowReader *reader, uint64_t first_row, uint64_t n_rows, uin
 void
 sundog_rows_add_one(SundogSource *source, const SundogSourceTensor *plain, SundogSourceTensor *sum)
 {
-    Sum *reader = sundog_source_own(source, g_new0(Sum, 1), g_free);
-    *reader = (Sum){.reader = {read_sum}, .plain = *plain};
-    *sum = *plain;
+    make_view(source, plain, 0, read_sum, sum);
     sum->type = SUNDOG_GGUF_F32;
     sum->n_bytes = plain->n_bytes / sundog_float_bytes(plain->type) * sizeof(float);
-    sum->data = NULL;
-    sum->reader = &reader->reader;
 }

@@ -11,9 +11,18 @@
  * more, of their number, at the end. */
 void sundog_rows_join(SundogSource *source, const SundogSourceTensor *parts, size_t n_parts,
                       SundogSourceTensor *joined);
-/* Rows [first_row, first_row + n_rows) of a matrix. */
+/* Rows [first_row, first_row + n_rows) of a matrix, or of each of a stack. */
 void sundog_rows_slice(SundogSource *source, const SundogSourceTensor *whole, uint64_t first_row,
                        uint64_t n_rows, SundogSourceTensor *slice);
+/* Every second row, from `first` (0 or 1) on, of matrices with an even number of rows. */
+void sundog_rows_every_second(SundogSource *source, const SundogSourceTensor *whole, uint64_t first,
+                              SundogSourceTensor *half);
+/* The same of the values of each row, of a tensor of plain floats. */
+void sundog_rows_every_second_value(SundogSource *source, const SundogSourceTensor *whole,
+                                    uint64_t first, SundogSourceTensor *half);
+/* Each matrix of a stack of plain floats with its rows as columns. */
+void sundog_rows_transpose(SundogSource *source, const SundogSourceTensor *whole,
+                           SundogSourceTensor *transposed);
 /* 1 added to each value in float32, of a tensor of plain floats. */
 void sundog_rows_add_one(SundogSource *source, const SundogSourceTensor *plain,
                          SundogSourceTensor *sum);

@@ -14,6 +14,7 @@ sundog_tensor_get_rows(const SundogTensor *tensor, uint64_t first_row, uint64_t 
 {
     if (tensor->data != NULL)
         return tensor->data + first_row * sundog_tensor_row_bytes(tensor);
-    tensor->reader->read(tensor->reader, first_row, n_rows, scratch);
+    tensor->reader->read(tensor->reader, first_row * tensor->reader_rows,
+                         n_rows * tensor->reader_rows, scratch);
     return scratch;
 }

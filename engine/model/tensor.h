@@ -28,6 +28,8 @@ typedef struct {
     const uint8_t
         *data; /* rows one after the other, borrowed from the model; NULL where computed */
     const SundogRowReader *reader; /* borrowed from the model; NULL where `data` holds the rows */
+    uint64_t
+        reader_rows; /* the reader's that make one of these: more than 1 where vectors are stacked */
 } SundogTensor;
 
 size_t sundog_tensor_row_bytes(const SundogTensor *tensor);

@@ -298,6 +298,7 @@ read_role(SundogTensors *tensors, const SundogModelDimensions *dimensions, Sundo
         .n_bytes = found.n_bytes,
         .data = found.data,
         .reader = found.reader,
+        .reader_rows = is_vector ? n_stacked : 1,
     };
     return true;
 }

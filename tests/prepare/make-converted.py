@@ -16,6 +16,7 @@ import pathlib
 import sys
 import tempfile
 
+import safetensors.torch
 import tokenizers
 import torch
 import transformers
@@ -151,6 +152,20 @@ SAVED = {
     'hf-smollm3': ('SmolLM3', 'SmolLM3ForCausalLM', {**SMALL, 'no_rope_layers': [1, 0]}),
 }
 
+SAVED |= {
+    'hf-gpt-oss': ('GptOss', 'GptOssForCausalLM',
+                   {**SMALL, 'hidden_size': 32, 'intermediate_size': 32, 'num_local_experts': 3,
+                    'num_experts_per_tok': 2, 'sliding_window': 20, 'tie_word_embeddings': False,
+                    'rope_parameters': {
+                        'rope_type': 'yarn', 'rope_theta': 150000.0, 'factor': 8.0, 'beta_fast': 32.0,
+                        'beta_slow': 1.0, 'truncate': False, 'original_max_position_embeddings': 32}}),
+    'hf-llama-gptq': ('Llama', 'LlamaForCausalLM',
+                      {**SMALL, 'hidden_size': 64, 'intermediate_size': 96, 'head_dim': 32}),
+    'hf-qwen3moe': ('Qwen3Moe', 'Qwen3MoeForCausalLM',
+                    {**SMALL, 'num_experts': 3, 'num_experts_per_tok': 2, 'moe_intermediate_size': 16,
+                     'norm_topk_prob': True}),
+}
+
 # Files in Q8_0; the others are in F16.
 QUANTIZED = {'qwen2moe'}
 
@@ -179,6 +194,69 @@ def randomize(model, quantized):
                 parameter.normal_(0, 0.5)
             else:
                 parameter.copy_(round_values(parameter, quantized))
+
+
+FP4 = torch.tensor([0, .5, 1, 1.5, 2, 3, 4, 6, -0., -.5, -1, -1.5, -2, -3, -4, -6])
+
+
+def quantize_mxfp4(model):
+    """gpt-oss's experts as it is published: blocks of 32 floats of 4 bits with a power of two."""
+    parts = {}
+    for name, parameter in model.named_parameters():
+        if not name.endswith(('gate_up_proj', 'down_proj')) or 'experts' not in name:
+            continue
+        experts, columns, rows = parameter.shape
+        codes = torch.randint(0, 16, (experts, rows, columns))
+        scales = torch.randint(122, 126, (experts, rows, columns // 32))
+        values = FP4[codes] * torch.exp2(scales.float() - 127).repeat_interleave(32, -1)
+        parameter.copy_(values.transpose(1, 2))
+        packed = (codes[..., 0::2] | codes[..., 1::2] << 4).to(torch.uint8)
+        parts[name] = {name + '_blocks': packed.reshape(experts, rows, columns // 32, 16),
+                       name + '_scales': scales.to(torch.uint8)}
+    return parts, {'quant_method': 'mxfp4'}
+
+
+def quantize_gptq(model):
+    """The projections of layers in 4 bits, symmetric in the first layer only, with groups of 32."""
+    parts = {}
+    for name, parameter in model.named_parameters():
+        if '_proj' not in name:
+            continue
+        rows, columns = parameter.shape
+        codes = torch.randint(0, 16, (columns, rows))
+        scales = (torch.rand(columns // 32, rows) * 0.04 + 0.01).half()
+        zeros = torch.full(scales.shape, 8) if 'layers.0' in name else torch.randint(1, 16, scales.shape)
+        group = torch.arange(columns) // 32
+        parameter.copy_((scales[group].float() * (codes - zeros[group])).T)
+
+        def pack(values):
+            words = sum(values[i::8].long() << 4 * i for i in range(8))
+            return torch.from_numpy(words.numpy().astype('uint32').view('int32'))
+
+        module = name.removesuffix('.weight')
+        parts[name] = {module + '.qweight': pack(codes), module + '.scales': scales,
+                       module + '.qzeros': pack(zeros.T - 1).T.contiguous(),
+                       module + '.g_idx': group.to(torch.int32)}
+    return parts, {'quant_method': 'gptq', 'bits': 4, 'group_size': 32, 'desc_act': False}
+
+
+QUANTIZERS = {'hf-gpt-oss': quantize_mxfp4, 'hf-llama-gptq': quantize_gptq}
+
+
+def replace_parts(folder, parts, quantization):
+    """Puts the parts of quantized matrices in the place of the saved ones."""
+    path = os.path.join(folder, 'model.safetensors')
+    tensors = safetensors.torch.load_file(path)
+    for name, own in parts.items():
+        del tensors[name]
+        tensors.update(own)
+    safetensors.torch.save_file(tensors, path, metadata={'format': 'pt'})
+    path = os.path.join(folder, 'config.json')
+    with open(path, encoding='utf-8') as file:
+        config = json.load(file)
+    config['quantization_config'] = quantization
+    with open(path, 'w', encoding='utf-8') as file:
+        json.dump(config, file, indent=2)
 
 
 def make_model(name):
@@ -236,11 +314,16 @@ def make(output, name):
     model = make_model(name)
     if name in SAVED:
         folder = os.path.join(output, name)
+        parts = {}
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.copy_(parameter.half().float())
+            if name in QUANTIZERS:
+                parts, quantization = QUANTIZERS[name](model)
         write_numbers(folder + '.json', model)
         model.half().save_pretrained(folder)
+        if parts:
+            replace_parts(folder, parts, quantization)
         save_tokenizer(folder)
         return
     with tempfile.TemporaryDirectory() as folder:

@@ -78,7 +78,11 @@ test_float(gconstpointer name)
 static bool
 is_quantized(const char *name)
 {
-    return g_str_has_prefix(name, "q") || strcmp(name, "mixed") == 0;
+    static const char *const others[] = {"mixed", "hf-gpt-oss", "hf-llama-gptq"};
+    bool is_other = false;
+    for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
+        is_other = is_other || strcmp(name, others[i]) == 0;
+    return is_other || g_str_has_prefix(name, "q");
 }
 
 /* Random weights have no structure that hides the rounding of activations to 8 bits, so this bound is
