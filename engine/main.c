@@ -143,7 +143,10 @@ say_ready(const Engine *engine)
     const SundogStepRunner *runner = sundog_replay_runner_get(engine->runner);
     const SundogCoreInfo *info = sundog_core_get_info(engine->core);
     unsigned n_threads = sundog_replay_get_n_threads(engine->replay);
-    uint64_t page_bytes = sundog_core_get_cache(engine->core)->page_bytes;
+    const SundogCoreCache *cache = sundog_core_get_cache(engine->core);
+    const SundogShape *bounds = sundog_replay_get_bounds(engine->replay);
+    uint64_t state_bytes =
+        (uint64_t)bounds->values[SUNDOG_VARIABLE_POOL_STATES] * cache->state_bytes;
     SundogReady ready = {
         .context_length = sundog_scheduler_get_context_length(engine->scheduler),
         .n_vocabulary = runner->n_vocabulary,
@@ -152,7 +155,7 @@ say_ready(const Engine *engine)
         .page_tokens = runner->page_tokens,
         .pool_pages = (uint64_t)runner->pool_pages,
         .memory_bytes = info->weight_bytes + sundog_core_measure_arena(engine->core, n_threads) +
-                        (uint64_t)runner->pool_pages * page_bytes,
+                        (uint64_t)runner->pool_pages * cache->page_bytes + state_bytes,
         .n_threads = n_threads,
     };
     const char *set = sundog_replay_get_set_name(engine->replay);
@@ -210,6 +213,7 @@ plan_memory(Engine *engine, const Arguments *arguments, GError **error)
         .fixed_bytes = info->weight_bytes +
                        sundog_core_measure_arena(engine->core, (unsigned)arguments->n_threads),
         .page_bytes = cache->page_bytes,
+        .state_bytes = cache->state_bytes,
         .page_tokens = cache->page_tokens,
         .context_length = (uint32_t)MIN(wanted, MIN(longest, info->context_length)),
         .max_sequences = (uint32_t)bounds->values[SUNDOG_VARIABLE_SEQUENCES],
@@ -242,6 +246,7 @@ open_replay(Engine *engine, const Arguments *arguments, GError **error)
     SundogReplayOptions options = {
         .n_threads = (unsigned)arguments->n_threads,
         .pool_pages = engine->plan.pool_pages,
+        .pool_states = engine->plan.pool_states,
         .sequence_pages = (engine->plan.context_length + page_tokens - 1) / page_tokens,
         .host_set = -1,
         .progress = on_weights,
@@ -274,7 +279,9 @@ static void
 open_records(Engine *engine, const Arguments *arguments)
 {
     const SundogStepRunner *runner = sundog_replay_runner_get(engine->runner);
-    if (!arguments->records || arguments->record_bytes == 0 || runner->page_bytes == 0) {
+    /* Pages alone do not bring a sequence back that has recurrent state. */
+    if (!arguments->records || arguments->record_bytes == 0 || runner->page_bytes == 0 ||
+        runner->pool_states > 1) {
         return;
     }
     g_autoptr(GError) error = NULL;

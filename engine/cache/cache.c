@@ -7,6 +7,7 @@ struct SundogCache {
     SundogCacheOptions options;
     SundogPagePool *pool;
     SundogPrefixTree *tree;
+    SundogStatePool *states; /* NULL where nothing is recurrent */
 };
 
 static uint32_t
@@ -87,6 +88,10 @@ sundog_cache_new(const SundogCacheOptions *options)
     cache->pool = sundog_page_pool_new(options->n_pages);
     int32_t max_kept = options->max_kept_pages < 0 ? options->n_pages : options->max_kept_pages;
     cache->tree = sundog_prefix_tree_new(cache->pool, options->page_tokens, max_kept);
+    if (options->n_states > 1) {
+        cache->states = sundog_state_pool_new(options->n_states,
+                                              options->sequence_pages * options->page_tokens);
+    }
     return cache;
 }
 
@@ -94,10 +99,65 @@ void
 sundog_cache_free(SundogCache *cache)
 {
     if (cache) {
+        sundog_state_pool_free(cache->states);
         sundog_prefix_tree_free(cache->tree);
         sundog_page_pool_free(cache->pool);
         g_free(cache);
     }
+}
+
+/* The longest beginning of the tokens of which pages and, where there is one, the state are kept. A state
+ * whose pages are gone is of no use any more. */
+static SundogPrefixMatch
+find_prefix(SundogCache *cache, SundogSequenceState *state, const uint32_t *tokens,
+            uint32_t n_tokens, int32_t *kept)
+{
+    SundogPrefixMatch none = {.tail = SUNDOG_NULL_PAGE};
+    uint32_t n_kept;
+    *kept = SUNDOG_NULL_STATE;
+    if (!cache->states) {
+        return sundog_prefix_tree_match(cache->tree, tokens, n_tokens - 1, state->pages);
+    }
+    for (;;) {
+        int32_t slot = sundog_state_pool_find(cache->states, tokens, n_tokens, n_tokens, &n_kept);
+        if (slot == SUNDOG_NULL_STATE) {
+            return none;
+        }
+        SundogPrefixMatch match =
+            sundog_prefix_tree_match(cache->tree, tokens, n_kept, state->pages);
+        if (match.n_pages * cache->options.page_tokens + match.n_tail == n_kept) {
+            *kept = slot;
+            return match;
+        }
+        sundog_state_pool_drop(cache->states, slot);
+    }
+}
+
+/* Gives the sequence a slot of its own, with the kept state in it. False where none can be had. */
+static bool
+lease_slot(SundogCache *cache, SundogSequenceState *state, int32_t kept)
+{
+    if (!cache->states) {
+        return true;
+    }
+    state->slot = sundog_state_pool_lease(cache->states, kept);
+    if (state->slot != SUNDOG_NULL_STATE && kept != SUNDOG_NULL_STATE) {
+        cache->options.copy_state(kept, state->slot, cache->options.data);
+    } else if (kept != SUNDOG_NULL_STATE) {
+        sundog_state_pool_take(cache->states, kept);
+        state->slot = kept;
+    }
+    return state->slot != SUNDOG_NULL_STATE;
+}
+
+/* Where the tail's page could not be copied, the state is ahead of the pages: the sequence begins anew. */
+static void
+begin_anew(SundogCache *cache, SundogSequenceState *state)
+{
+    for (uint32_t i = state->n_shared; i-- > 0;) {
+        sundog_prefix_tree_unpin(cache->tree, state->pages[i]);
+    }
+    state->n_pages = state->n_shared = state->n_valid = 0;
 }
 
 bool
@@ -107,15 +167,20 @@ sundog_cache_open_sequence(SundogCache *cache, SundogSequenceState *state, const
     g_assert(n_tokens > 0 && n_reserve >= n_tokens);
     g_assert(pages_for(cache, n_reserve) <= cache->options.sequence_pages);
     SundogPrefixMatch match = {.tail = SUNDOG_NULL_PAGE};
+    int32_t kept = SUNDOG_NULL_STATE;
     if (keeps) {
-        match = sundog_prefix_tree_match(cache->tree, tokens, n_tokens - 1, state->pages);
+        match = find_prefix(cache, state, tokens, n_tokens, &kept);
     }
-    if (!can_open(cache, state, &match, n_reserve)) {
+    if (!can_open(cache, state, &match, n_reserve) || !lease_slot(cache, state, kept)) {
         return false;
     }
     state->keeps = keeps;
     pin_prefix(cache, state, match.n_pages);
     copy_tail(cache, state, &match);
+    if (cache->states &&
+        state->n_valid != match.n_pages * cache->options.page_tokens + match.n_tail) {
+        begin_anew(cache, state);
+    }
     bool reserved = sundog_cache_reserve(cache, state, n_reserve);
     g_assert(reserved);
     return true;
@@ -209,6 +274,20 @@ keep_tail(SundogCache *cache, SundogSequenceState *state, const uint32_t *tokens
     }
 }
 
+static void
+close_slot(SundogCache *cache, const SundogSequenceState *state, const uint32_t *tokens,
+           SundogClose how)
+{
+    if (!cache->states) {
+        return;
+    }
+    if (how == SUNDOG_CLOSE_KEEP && state->keeps && state->n_valid > 0) {
+        sundog_state_pool_keep(cache->states, state->slot, tokens, state->n_valid);
+    } else {
+        sundog_state_pool_release(cache->states, state->slot);
+    }
+}
+
 void
 sundog_cache_close_sequence(SundogCache *cache, SundogSequenceState *state, const uint32_t *tokens,
                             SundogClose how)
@@ -228,6 +307,7 @@ sundog_cache_close_sequence(SundogCache *cache, SundogSequenceState *state, cons
         }
     }
     sundog_prefix_tree_trim(cache->tree);
+    close_slot(cache, state, tokens, how);
     *state = (SundogSequenceState){.pages = state->pages};
 }
 

@@ -3,7 +3,8 @@
 /*
  * The state of all sequences. A sequence opens with the tokens it starts from, and finds the longest
  * prefix of them that is already computed; reserves pages before a step, advances after it, and
- * closes, leaving what it computed for the next one. Everything that belongs to a sequence's state
+ * closes, leaving what it computed for the next one. Recurrent state is good for exactly the tokens that
+ * it has taken in, so where there is such state a sequence begins where an earlier one has ended, or anew. Everything that belongs to a sequence's state
  * goes through here together; a further cache scheme adds its part to SundogSequenceState and to each
  * of these functions.
  *
@@ -11,6 +12,7 @@
  */
 
 #include "engine/cache/page-recorder.h"
+#include "engine/cache/state-pool.h"
 
 typedef struct {
     int32_t n_pages; /* of the pool, the null page included */
@@ -19,6 +21,8 @@ typedef struct {
     int32_t max_kept_pages; /* kept for reuse beyond the running sequences; -1: all that are free */
     void (*copy_page)(int32_t from, int32_t to, void *data); /* of every layer */
     void *data;
+    int32_t n_states; /* slots of recurrent state, the null one included; up to 1: there is none */
+    void (*copy_state)(int32_t from, int32_t to, void *data);
     SundogPageRecorder *recorder; /* borrowed; NULL: what is evicted is gone */
 } SundogCacheOptions;
 
@@ -29,6 +33,7 @@ typedef struct {
     int32_t *pages; /* [sequence_pages] its page table, n_pages of it in use; the caller's memory */
     uint32_t n_pages;
     uint32_t n_valid;  /* leading tokens whose state finished steps have written */
+    int32_t slot;      /* of its recurrent state, after n_valid tokens */
     uint32_t n_shared; /* leading pages that stand in the tree, pinned, never written again */
     bool keeps;        /* takes part in reuse at all */
 } SundogSequenceState;

@@ -109,34 +109,42 @@ match_weight(const SundogCore *core, const SundogProgram *program, const SundogB
     return false;
 }
 
-/* The pages of a program are those of the cache scheme. */
+/* The pages and slots of a program are those of the cache schemes. */
 static bool
 match_state(const SundogCore *core, const SundogProgram *program, uint64_t page_bytes,
-            GError **error)
+            uint64_t state_bytes, GError **error)
 {
-    if (page_bytes == 0 || page_bytes == core->manifest.cache.page_bytes)
+    const SundogCoreCache *cache = &core->manifest.cache;
+    if ((page_bytes == 0 && state_bytes == 0) ||
+        (page_bytes == cache->page_bytes && state_bytes == cache->state_bytes))
         return true;
     g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
-                "program \"%s\" has pages of %" G_GUINT64_FORMAT
-                " bytes, the cache scheme of %" G_GUINT64_FORMAT,
-                sundog_program_get_name(program), page_bytes, core->manifest.cache.page_bytes);
+                "program \"%s\" has pages of %" G_GUINT64_FORMAT " and states of %" G_GUINT64_FORMAT
+                " bytes, the cache schemes of %" G_GUINT64_FORMAT " and %" G_GUINT64_FORMAT,
+                sundog_program_get_name(program), page_bytes, state_bytes, cache->page_bytes,
+                cache->state_bytes);
     return false;
 }
 
 static bool
 match_buffers(const SundogCore *core, const SundogProgram *program, GError **error)
 {
-    SundogShape one_page = *sundog_program_get_bounds(program);
+    SundogShape one = *sundog_program_get_bounds(program);
     uint64_t page_bytes = 0;
-    one_page.values[SUNDOG_VARIABLE_POOL_PAGES] = 1;
+    uint64_t state_bytes = 0;
+    one.values[SUNDOG_VARIABLE_POOL_PAGES] = one.values[SUNDOG_VARIABLE_POOL_STATES] = 1;
     for (SundogBufferId id = 0; id < sundog_program_get_n_buffers(program); id++) {
         const SundogBuffer *buffer = sundog_program_get_buffer(program, id);
         if (buffer->role == SUNDOG_BUFFER_WEIGHT && !match_weight(core, program, buffer, error))
             return false;
-        if (buffer->role == SUNDOG_BUFFER_STATE)
-            page_bytes += sundog_program_buffer_bytes(program, id, &one_page);
+        if (buffer->role != SUNDOG_BUFFER_STATE)
+            continue;
+        if (sundog_program_is_recurrent(program, id))
+            state_bytes += sundog_program_buffer_bytes(program, id, &one);
+        else
+            page_bytes += sundog_program_buffer_bytes(program, id, &one);
     }
-    return match_state(core, program, page_bytes, error);
+    return match_state(core, program, page_bytes, state_bytes, error);
 }
 
 static bool

@@ -10,7 +10,8 @@
  *   "model": {"name", "architecture", "licence", "n_parameters", "context_length", "n_vocabulary",
  *             "file", "sha256", "bytes"}
  *   "cache": [{"scheme": "paged", "page_tokens": 64, "dtype": "f16", "n_layers", "n_kv_heads",
- *              "head_dim", "page_bytes"}]
+ *              "head_dim", "page_bytes"},
+ *             {"scheme": "recurrent", "state_bytes"}]      the second where layers have such state
  *   "variables": {"tokens": 512, …}          bounds, those of every program
  *   "programs": ["forward", "sample", "reference"]   members programs/NAME; the last is the recipe's own
  *                                             unfused program, for verify alone
@@ -45,7 +46,7 @@ typedef struct {
     uint64_t n_bytes;
 } SundogCoreWeight;
 
-/* One cache scheme's numbers. Only "paged" here. */
+/* The numbers of the cache schemes: "paged", and "recurrent" beside it. */
 typedef struct {
     const char *scheme;
     uint32_t page_tokens;
@@ -53,7 +54,8 @@ typedef struct {
     uint32_t n_layers;
     uint32_t n_kv_heads;
     uint32_t head_dim;
-    uint64_t page_bytes; /* of all layers, keys and values */
+    uint64_t page_bytes;  /* of all layers, keys and values */
+    uint64_t state_bytes; /* of all layers of one sequence; 0: there is no recurrent state */
 } SundogCoreCache;
 
 typedef struct {

@@ -16,6 +16,7 @@
     X(LOGIT_ROWS, "logit_rows")           /* rows whose logits are wanted */                    \
     X(SEQUENCE_PAGES, "sequence_pages")   /* width of the page table */                         \
     X(POOL_PAGES, "pool_pages")           /* pages of the paged pool, the null page included */ \
+    X(POOL_STATES, "pool_states")         /* slots of recurrent state, the null one included */ \
     X(HISTORY, "history")                 /* tokens that penalties look at */                   \
     X(MASK, "mask")                       /* words of a row's token mask */                     \
     X(BIAS, "bias")                       /* words of a row's biases */                         \

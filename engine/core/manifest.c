@@ -188,11 +188,24 @@ get_cache_dtype(Fields *fields)
 }
 
 static void
+parse_recurrent(Fields *fields, JsonArray *schemes, SundogCoreCache *cache)
+{
+    Fields scheme = get_element_fields(fields, schemes, 1, "cache: ");
+    const char *name = get_text(&scheme, "scheme");
+    if (!scheme.failed && strcmp(name, "recurrent") != 0)
+        fail(&scheme, SUNDOG_FORMAT_ERROR_UNSUPPORTED, "the scheme is %s, expected recurrent",
+             name);
+    cache->state_bytes = get_number(&scheme, "state_bytes", 1, SUNDOG_BUFFER_MAX_BYTES);
+    fields->failed = scheme.failed;
+}
+
+static void
 parse_cache(Fields *fields, SundogCoreCache *cache)
 {
     JsonArray *schemes = get_array(fields, "cache");
-    if (schemes != NULL && json_array_get_length(schemes) != 1)
-        fail(fields, SUNDOG_FORMAT_ERROR_UNSUPPORTED, "there are %u cache schemes, expected 1",
+    if (schemes != NULL &&
+        (json_array_get_length(schemes) < 1 || json_array_get_length(schemes) > 2))
+        fail(fields, SUNDOG_FORMAT_ERROR_UNSUPPORTED, "there are %u cache schemes, expected 1 or 2",
              json_array_get_length(schemes));
     if (fields->failed)
         return;
@@ -212,6 +225,8 @@ parse_cache(Fields *fields, SundogCoreCache *cache)
                           SUNDOG_PAGE_TOKENS * sundog_dtype_bytes(cache->dtype);
     cache->page_bytes = get_number(&scheme, "page_bytes", page_bytes, page_bytes);
     fields->failed = scheme.failed;
+    if (!fields->failed && json_array_get_length(schemes) == 2)
+        parse_recurrent(fields, schemes, cache);
 }
 
 static void

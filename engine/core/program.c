@@ -297,6 +297,20 @@ sundog_program_buffer_bytes(const SundogProgram *program, SundogBufferId id,
                                n_columns);
 }
 
+bool
+sundog_program_is_recurrent(const SundogProgram *program, SundogBufferId id)
+{
+    const SundogBuffer *buffer = sundog_program_get_buffer(program, id);
+    const SundogExpressionPool *pool = sundog_program_get_expressions(program);
+    SundogShape shape = *sundog_program_get_bounds(program);
+    if (buffer->role != SUNDOG_BUFFER_STATE || buffer->rank == 0)
+        return false;
+    shape.values[SUNDOG_VARIABLE_POOL_STATES] = 1;
+    int64_t one = sundog_expression_evaluate(pool, buffer->shape[0], &shape);
+    shape.values[SUNDOG_VARIABLE_POOL_STATES] = 2;
+    return sundog_expression_evaluate(pool, buffer->shape[0], &shape) != one;
+}
+
 uint64_t
 sundog_program_get_arena_bytes(const SundogProgram *program)
 {

@@ -106,6 +106,8 @@ int64_t sundog_program_buffer_elements(const SundogProgram *program, SundogBuffe
                                        const SundogShape *shape);
 uint64_t sundog_program_buffer_bytes(const SundogProgram *program, SundogBufferId id,
                                      const SundogShape *shape);
+/* True for state that lies in slots, one a sequence; other state lies in pages. */
+bool sundog_program_is_recurrent(const SundogProgram *program, SundogBufferId id);
 /* 0: not planned yet. */
 uint64_t sundog_program_get_arena_bytes(const SundogProgram *program);
 void sundog_program_set_arena_bytes(SundogProgram *program, uint64_t n_bytes);

@@ -90,7 +90,7 @@ sundog_step_check_forward(const SundogProgram *program, uint32_t n_vocabulary, G
 {
     static const char *const known[] = {
 #define X(name, text, dtype, shape) text,
-        SUNDOG_STEP_INPUTS(X)
+        SUNDOG_STEP_INPUTS(X) SUNDOG_STEP_STATE_INPUTS(X)
 #undef X
             "logits",
         NULL};
@@ -99,6 +99,11 @@ sundog_step_check_forward(const SundogProgram *program, uint32_t n_vocabulary, G
 #define X(name, text, dtype, shape) \
     check_buffer(program, text, SUNDOG_BUFFER_INPUT, SUNDOG_DTYPE_##dtype, shape, faults);
     SUNDOG_STEP_INPUTS(X)
+#undef X
+#define X(name, text, dtype, shape)                                      \
+    if (sundog_program_find_buffer(program, text) != SUNDOG_BUFFER_NONE) \
+        check_buffer(program, text, SUNDOG_BUFFER_INPUT, SUNDOG_DTYPE_##dtype, shape, faults);
+    SUNDOG_STEP_STATE_INPUTS(X)
 #undef X
     check_buffer(program, "logits", SUNDOG_BUFFER_OUTPUT, SUNDOG_DTYPE_F32, logits, faults);
     refuse_others(program, known, faults);

@@ -20,6 +20,11 @@
     /* rows of the step that need logits */                                                         \
     X(LOGIT_ROWS, "logit_rows", I32, "logit_rows")
 
+/* Inputs that only programs with recurrent state have. */
+#define SUNDOG_STEP_STATE_INPUTS(X)                                                              \
+    /* where a sequence's recurrent state lies; a sequence that starts at position 0 has none */ \
+    X(STATE_SLOT, "state_slot", I32, "sequences")
+
 /* Outputs: "logits" [logit_rows, n_vocabulary] f32. The program "sample" takes "logits" (the same
  * buffer), "sampling" [logit_rows, sizeof(SundogSampling)] u8, "history" [logit_rows, history] i32,
  * "mask" [logit_rows, mask] i32 and "bias" [logit_rows, bias] i32 (see sample.h) and

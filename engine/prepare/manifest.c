@@ -53,6 +53,12 @@ describe_cache(const SundogCoreCache *cache)
     json_object_set_int_member(scheme, "head_dim", cache->head_dim);
     json_object_set_int_member(scheme, "page_bytes", (int64_t)cache->page_bytes);
     json_array_add_object_element(schemes, scheme);
+    if (cache->state_bytes > 0) {
+        JsonObject *recurrent = json_object_new();
+        json_object_set_string_member(recurrent, "scheme", "recurrent");
+        json_object_set_int_member(recurrent, "state_bytes", (int64_t)cache->state_bytes);
+        json_array_add_object_element(schemes, recurrent);
+    }
     return schemes;
 }
 

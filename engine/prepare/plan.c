@@ -67,6 +67,8 @@ choose_bounds(uint32_t context_length, uint32_t n_vocabulary, bool cuda)
     /* Every sequence of a step at its full length, twice over for prefixes that are kept, and the
      * null page. */
     bounds.values[SUNDOG_VARIABLE_POOL_PAGES] = 2 * n_sequences * n_pages + 1;
+    /* Every sequence of a step, as many whose state is kept, and the null one. */
+    bounds.values[SUNDOG_VARIABLE_POOL_STATES] = 2 * n_sequences + 1;
     bounds.values[SUNDOG_VARIABLE_HISTORY] = MIN(context_length, MAX_HISTORY);
     bounds.values[SUNDOG_VARIABLE_MASK] = SUNDOG_SAMPLE_MASK_WORDS(n_vocabulary);
     bounds.values[SUNDOG_VARIABLE_BIAS] = MAX_BIASES * SUNDOG_BIAS_WORDS;
@@ -164,17 +166,24 @@ make_sample(SundogPlan *plan, uint32_t n_vocabulary, GError **error)
     return finish_program(plan, plan->sample, &plan->sample_launches, error);
 }
 
+/* What the recipe has made of its layers: those that keep pages, and the recurrent state of the others. */
 static void
-describe_cache(SundogPlan *plan, const SundogModelDimensions *dimensions, SundogDtype dtype)
+describe_cache(SundogPlan *plan, const SundogModelDimensions *dimensions)
 {
-    plan->cache = (SundogCoreCache){.scheme = "paged",
-                                    .page_tokens = SUNDOG_PAGE_TOKENS,
-                                    .dtype = dtype,
-                                    .n_layers = dimensions->n_layers,
-                                    .n_kv_heads = dimensions->n_kv_heads,
-                                    .head_dim = dimensions->head_dim};
-    plan->cache.page_bytes = 2 * (uint64_t)dimensions->n_layers * dimensions->n_kv_heads *
-                             dimensions->head_dim * SUNDOG_PAGE_TOKENS * sundog_dtype_bytes(dtype);
+    const SundogProgram *program = plan->forward.program;
+    SundogCoreCache *cache = &plan->cache;
+    SundogShape one = plan->bounds;
+    one.values[SUNDOG_VARIABLE_POOL_STATES] = 1;
+    cache->scheme = "paged";
+    cache->page_tokens = SUNDOG_PAGE_TOKENS;
+    cache->n_layers = plan->forward.n_caches;
+    cache->n_kv_heads = dimensions->n_kv_heads;
+    cache->head_dim = dimensions->head_dim;
+    cache->page_bytes = 2 * (uint64_t)cache->n_layers * cache->n_kv_heads * cache->head_dim *
+                        SUNDOG_PAGE_TOKENS * sundog_dtype_bytes(cache->dtype);
+    for (SundogBufferId id = 0; id < sundog_program_get_n_buffers(program); id++)
+        if (sundog_program_is_recurrent(program, id))
+            cache->state_bytes += sundog_program_buffer_bytes(program, id, &one);
 }
 
 static void
@@ -226,11 +235,12 @@ sundog_plan_make(SundogPlan *plan, const SundogModel *model, const SundogPrepare
         options->max_context != 0 ? options->max_context : dimensions->context_length;
     plan->target = options->target != NULL ? options->target : SUNDOG_CORE_TARGET_HOST;
     plan->bounds = choose_bounds(plan->context_length, dimensions->n_vocabulary, is_for_cuda(plan));
-    describe_cache(plan, dimensions, cache_dtype(plan, options));
+    plan->cache.dtype = cache_dtype(plan, options);
     if (!make_reference(plan, model, tensors, error) ||
         !make_forward(plan, model, tensors, options, error) ||
         !make_sample(plan, dimensions->n_vocabulary, error))
         return false;
+    describe_cache(plan, dimensions);
     place_weights(plan, tensors);
     plan->arena_bytes = MAX(sundog_program_get_arena_bytes(plan->forward.program),
                             sundog_program_get_arena_bytes(plan->sample));

@@ -33,6 +33,9 @@ fill_part(SundogVerifyBuffer get, void *of, const SundogVerifyPart *part, uint32
     first_row[index] = row;
     first_row[index + 1] = row + part->n_tokens;
     ((int32_t *)get(of, "start_position"))[index] = part->start;
+    int32_t *state_slot = get(of, "state_slot"); /* NULL where nothing is recurrent */
+    if (state_slot != NULL)
+        state_slot[index] = (int32_t)(1 + part->sequence);
     for (uint32_t p = 0; p < SUNDOG_VERIFY_PAGES; p++)
         page_table[index * SUNDOG_VERIFY_PAGES + p] =
             (int32_t)(1 + part->sequence * SUNDOG_VERIFY_PAGES + p);

@@ -190,6 +190,7 @@ sundog_verify_steps(SundogCore *core, const GPtrArray *prompts, const SundogVeri
 {
     const SundogReplayOptions replay_options = {.n_threads = options->n_threads,
                                                 .pool_pages = 1 + SUNDOG_VERIFY_PAGES,
+                                                .pool_states = 2,
                                                 .sequence_pages = SUNDOG_VERIFY_PAGES,
                                                 .max_sequences = 1,
                                                 .history = 1,

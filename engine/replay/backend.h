@@ -19,6 +19,8 @@ typedef struct {
     void (*leave_out)(SundogReplay *replay, uint64_t operations); /* or NULL */
     /* Both pages have been checked. */
     void (*copy_page)(SundogReplay *replay, int32_t from, int32_t to);
+    /* NULL where no core has recurrent state. Both slots have been checked. */
+    void (*copy_state)(SundogReplay *replay, int32_t from, int32_t to);
     /* NULL where pages do not leave the device. The page has been checked. */
     size_t (*get_page_bytes)(const SundogReplay *replay);
     void (*read_page)(SundogReplay *replay, int32_t page, void *bytes);

@@ -25,6 +25,7 @@ static const char *const program_names[] = {SUNDOG_PROGRAM_FORWARD, SUNDOG_PROGR
 typedef struct {
     SundogMemory memory;
     SundogBufferRole role;
+    bool is_recurrent; /* state in slots, not in pages */
     uint64_t n_bytes;
 } Place;
 
@@ -37,6 +38,7 @@ typedef struct {
     SundogMemory arena;
     GHashTable *places; /* name, the program's, to Place, owned */
     GPtrArray *pools;   /* of Place: the state of pages, by name */
+    GPtrArray *states;  /* of Place: recurrent state, by name */
     SundogCallList *lists[G_N_ELEMENTS(program_names)];
 } HostReplay;
 
@@ -89,6 +91,7 @@ collect_places(HostReplay *replay, const SundogProgram *program)
         if (place == NULL) {
             place = g_new0(Place, 1);
             place->role = buffer->role;
+            place->is_recurrent = sundog_program_is_recurrent(program, id);
             g_hash_table_insert(replay->places, (gpointer)buffer->name, place);
         }
         place->n_bytes = MAX(place->n_bytes, n_bytes);
@@ -111,7 +114,7 @@ collect_pools(HostReplay *replay)
     for (guint i = 0; i < n; i++) {
         Place *place = g_hash_table_lookup(replay->places, names[i]);
         if (place->role == SUNDOG_BUFFER_STATE)
-            g_ptr_array_add(replay->pools, place);
+            g_ptr_array_add(place->is_recurrent ? replay->states : replay->pools, place);
     }
 }
 
@@ -181,6 +184,7 @@ close_replay(SundogReplay *base)
     for (size_t i = 0; i < G_N_ELEMENTS(program_names); i++)
         sundog_call_list_free(replay->lists[i]);
     g_ptr_array_unref(replay->pools);
+    g_ptr_array_unref(replay->states);
     g_hash_table_unref(replay->places);
     sundog_memory_clear(&replay->weights);
     sundog_memory_clear(&replay->arena);
@@ -258,6 +262,19 @@ copy_page(SundogReplay *base, int32_t from, int32_t to)
     }
 }
 
+static void
+copy_state(SundogReplay *base, int32_t from, int32_t to)
+{
+    const HostReplay *replay = (HostReplay *)base;
+    int64_t n_states = base->bounds.values[SUNDOG_VARIABLE_POOL_STATES];
+    for (guint i = 0; i < replay->states->len; i++) {
+        const Place *place = replay->states->pdata[i];
+        size_t n_bytes = place->n_bytes / (uint64_t)n_states;
+        memcpy(place->memory.data + (size_t)to * n_bytes,
+               place->memory.data + (size_t)from * n_bytes, n_bytes);
+    }
+}
+
 static size_t
 get_page_bytes(const SundogReplay *base)
 {
@@ -301,6 +318,7 @@ static const SundogReplayBackend backend = {
     .read = read_buffer,
     .set_times = set_times,
     .copy_page = copy_page,
+    .copy_state = copy_state,
     .get_page_bytes = get_page_bytes,
     .read_page = read_page,
     .write_page = write_page,
@@ -315,6 +333,7 @@ sundog_host_replay_open(SundogCore *core, const SundogReplayOptions *options,
     replay->poison = options->poison;
     replay->places = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, free_place);
     replay->pools = g_ptr_array_new();
+    replay->states = g_ptr_array_new();
     bool ok = choose_set(replay, options->host_set, error);
     if (ok)
         replay->pool =

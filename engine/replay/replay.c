@@ -55,6 +55,7 @@ set_bounds(SundogShape *bounds, const SundogCore *core, const SundogReplayOption
            set_bound(bounds, SUNDOG_VARIABLE_TOKENS, options->max_tokens, error) &&
            set_bound(bounds, SUNDOG_VARIABLE_SEQUENCES, options->max_sequences, error) &&
            set_bound(bounds, SUNDOG_VARIABLE_POOL_PAGES, options->pool_pages, error) &&
+           set_bound(bounds, SUNDOG_VARIABLE_POOL_STATES, options->pool_states, error) &&
            set_bound(bounds, SUNDOG_VARIABLE_SEQUENCE_PAGES, options->sequence_pages, error) &&
            set_bound(bounds, SUNDOG_VARIABLE_HISTORY, options->history, error);
 }
@@ -134,7 +135,7 @@ sundog_replay_run(SundogReplay *replay, const char *program, const SundogShape *
                   GError **error)
 {
     static const SundogVariable own[] = {SUNDOG_VARIABLE_UNITS, SUNDOG_VARIABLE_MULTIPROCESSORS,
-                                         SUNDOG_VARIABLE_POOL_PAGES};
+                                         SUNDOG_VARIABLE_POOL_PAGES, SUNDOG_VARIABLE_POOL_STATES};
     SundogShape actual = *shape;
     for (size_t i = 0; i < G_N_ELEMENTS(own); i++)
         actual.values[own[i]] = replay->bounds.values[own[i]];
@@ -182,6 +183,15 @@ sundog_replay_copy_page(SundogReplay *replay, int32_t from, int32_t to)
 {
     g_return_if_fail(is_page(replay, from) && is_page(replay, to));
     replay->backend->copy_page(replay, from, to);
+}
+
+void
+sundog_replay_copy_state(SundogReplay *replay, int32_t from, int32_t to)
+{
+    int64_t n_states = replay->bounds.values[SUNDOG_VARIABLE_POOL_STATES];
+    g_return_if_fail(from > 0 && from < n_states && to > 0 && to < n_states);
+    g_return_if_fail(replay->backend->copy_state != NULL);
+    replay->backend->copy_state(replay, from, to);
 }
 
 size_t

@@ -27,8 +27,9 @@ typedef enum {
 GQuark sundog_replay_error_quark(void);
 
 typedef struct {
-    unsigned n_threads;     /* 0: all cores, as far as the core's bound allows */
-    int64_t pool_pages;     /* pages of the paged pool, the null page included */
+    unsigned n_threads;  /* 0: all cores, as far as the core's bound allows */
+    int64_t pool_pages;  /* pages of the paged pool, the null page included */
+    int64_t pool_states; /* slots of recurrent state, the null one included; 0: the core's bound */
     int64_t sequence_pages; /* width of the page table: longest context in pages */
     int64_t max_tokens;     /* of a step; 0: the program's bound */
     int64_t max_sequences;  /* 0: the program's bound */
@@ -65,7 +66,7 @@ bool sundog_replay_read(SundogReplay *replay, const char *name, void *to, size_t
 bool sundog_replay_find_device_bytes(const SundogCore *core, uint64_t *n_bytes, GError **error);
 
 /* Runs a program at a shape within the bounds; logit_rows may be 0, other variables not. units and
- * pool_pages are this replay's, whatever the shape says. False where there is no such program or the
+ * pools are this replay's, whatever the shape says. False where there is no such program or the
  * shape is out of bounds. On a GPU the step is only begun, and its inputs may be written again; "sample"
  * returns when the tokens are there. Numbers that are not finite are told a row at a time: sampling gives -1. */
 bool sundog_replay_run(SundogReplay *replay, const char *program, const SundogShape *shape,
@@ -83,6 +84,8 @@ bool sundog_replay_leave_out(SundogReplay *replay, uint64_t operations);
 
 /* Copies one page of every layer's keys and values, for a page that is shared and must grow. */
 void sundog_replay_copy_page(SundogReplay *replay, int32_t from, int32_t to);
+/* Copies one slot of recurrent state of every layer. */
+void sundog_replay_copy_state(SundogReplay *replay, int32_t from, int32_t to);
 /* Bytes of one page of every layer, by name of the buffer; 0 where pages do not leave the device. */
 size_t sundog_replay_get_page_bytes(const SundogReplay *replay);
 /* Copies a page out, and back in, another page as well. */

@@ -7,6 +7,7 @@
 /* What a cache is good for, unless the person asks for more: some long talks kept for their next turn,
  * or dozens of short requests at once. More would only grow the process. */
 #define DEFAULT_CONTEXTS 8
+#define FEWEST_STATES 2
 
 static bool
 refuse(GError **error, const SundogMemoryNeeds *needs)
@@ -27,6 +28,16 @@ refuse(GError **error, const SundogMemoryNeeds *needs)
     return false;
 }
 
+/* Slots for every sequence of a step and as many that are kept, or as many as fit. */
+static uint64_t
+count_states(const SundogMemoryNeeds *needs, uint64_t n_left)
+{
+    if (needs->state_bytes == 0)
+        return 0;
+    uint64_t n_states = MIN(n_left / 8 / needs->state_bytes, 2 * (uint64_t)needs->max_sequences);
+    return MAX(n_states, FEWEST_STATES);
+}
+
 bool
 sundog_memory_plan_make(SundogMemoryPlan *plan, const SundogMemoryNeeds *needs, GError **error)
 {
@@ -36,6 +47,8 @@ sundog_memory_plan_make(SundogMemoryPlan *plan, const SundogMemoryNeeds *needs, 
                           : 0;
     uint64_t context_pages =
         ((uint64_t)needs->context_length + needs->page_tokens - 1) / needs->page_tokens;
+    uint64_t n_states = count_states(needs, n_left);
+    n_left -= MIN(n_left, n_states * needs->state_bytes);
     uint64_t n_fit = n_left / needs->page_bytes;
     uint64_t n_pages;
     if (needs->cache_bytes > 0) {
@@ -50,6 +63,7 @@ sundog_memory_plan_make(SundogMemoryPlan *plan, const SundogMemoryNeeds *needs, 
         return refuse(error, needs);
     }
     plan->pool_pages = (int64_t)n_pages;
+    plan->pool_states = (int64_t)n_states + 1;
     plan->context_length =
         (uint32_t)MIN((n_pages - 1) * needs->page_tokens, (uint64_t)needs->context_length);
     return true;

@@ -10,6 +10,7 @@ typedef struct {
     uint64_t available_bytes; /* what the system can give now */
     uint64_t fixed_bytes;     /* weights and arena */
     uint64_t page_bytes;      /* of all layers */
+    uint64_t state_bytes;     /* of recurrent state of one sequence; 0: there is none */
     uint32_t page_tokens;
     uint32_t context_length; /* wanted */
     uint32_t max_sequences;
@@ -20,10 +21,12 @@ typedef struct {
 
 typedef struct {
     int64_t pool_pages;      /* the null page included */
+    int64_t pool_states;     /* slots of recurrent state, the null one included; 1: there is none */
     uint32_t context_length; /* that fits */
 } SundogMemoryPlan;
 
-/* Never more pages than max_sequences whole contexts need; and one whole context, where that takes at
+/* States take at most an eighth of what is left, of which at least two fit (one sequence and the state that
+ * the last one left). Never more pages than max_sequences whole contexts need; and one whole context, where that takes at
  * most three quarters of what is left, rather than a quarter. False (G_IO_ERROR_NO_SPACE, with what to do about it) where not
  * even one page fits. */
 bool sundog_memory_plan_make(SundogMemoryPlan *plan, const SundogMemoryNeeds *needs,

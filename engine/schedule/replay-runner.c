@@ -50,6 +50,13 @@ copy_page(int32_t from, int32_t to, void *data)
 }
 
 static void
+copy_state(int32_t from, int32_t to, void *data)
+{
+    SundogReplayRunner *runner = data;
+    sundog_replay_copy_state(runner->replay, from, to);
+}
+
+static void
 read_page(int32_t page, void *bytes, void *data)
 {
     SundogReplayRunner *runner = data;
@@ -68,6 +75,9 @@ write_page(int32_t page, const void *bytes, void *data)
 static uint32_t
 get_max_drafts(const SundogCore *core)
 {
+    /* Recurrent state has taken a guess in, right or not. */
+    if (sundog_core_get_cache(core)->state_bytes > 0)
+        return 0;
     return strcmp(sundog_core_get_info(core)->target, "host") == 0 ? MAX_DRAFTS : 0;
 }
 
@@ -121,6 +131,21 @@ get_max(const SundogShape *bounds)
     };
 }
 
+/* Slots, where the core has recurrent state: no more sequences run at once than there are. */
+static void
+add_states(SundogReplayRunner *runner, const SundogCore *core)
+{
+    SundogStepRunner *table = &runner->table;
+    if (sundog_core_get_cache(core)->state_bytes == 0)
+        return;
+    table->pool_states =
+        (int32_t)sundog_replay_get_bounds(runner->replay)->values[SUNDOG_VARIABLE_POOL_STATES];
+    table->state_slot = sundog_replay_get_buffer(runner->replay, "state_slot");
+    table->copy_state = copy_state;
+    table->max.n_sequences = MIN(table->max.n_sequences, (uint32_t)table->pool_states - 1);
+    table->max.n_logit_rows = table->max.n_sequences;
+}
+
 SundogReplayRunner *
 sundog_replay_runner_new(SundogReplay *replay, const SundogCore *core, GError **error)
 {
@@ -132,6 +157,7 @@ sundog_replay_runner_new(SundogReplay *replay, const SundogCore *core, GError **
         .n_vocabulary = sundog_core_get_info(core)->n_vocabulary,
         .page_tokens = sundog_core_get_cache(core)->page_tokens,
         .pool_pages = (int32_t)bounds->values[SUNDOG_VARIABLE_POOL_PAGES],
+        .pool_states = 1,
         .max_drafts = get_max_drafts(core),
         .forward = forward,
         .sample = sample,
@@ -147,6 +173,7 @@ sundog_replay_runner_new(SundogReplay *replay, const SundogCore *core, GError **
                     "the core's programs have no buffer \"%s\": prepare it again", missing);
         return NULL;
     }
+    add_states(runner, core);
     return g_steal_pointer(&runner);
 }
 
@@ -178,6 +205,8 @@ sundog_replay_runner_warm(SundogReplayRunner *runner, GError **error)
     table->first_row[1] = 1;
     table->page_table[0] =
         1; /* the first that can be leased: what is in it is written before read */
+    if (table->state_slot)
+        table->state_slot[0] = 0; /* the null slot, which keeps nothing */
     table->history[0] = -1;
     table->sampling[0] = (SundogSampling){.top_p = 1, .repetition_penalty = 1};
     return forward(runner, &size, error) && sample(runner, &size, error);

@@ -445,6 +445,8 @@ sundog_scheduler_new(const SundogSchedulerOptions *options, const SundogStepRunn
                                                .sequence_pages = runner->max.sequence_pages,
                                                .max_kept_pages = options->max_kept_pages,
                                                .copy_page = runner->copy_page,
+                                               .n_states = runner->pool_states,
+                                               .copy_state = runner->copy_state,
                                                .recorder = options->recorder,
                                                .data = runner->data});
     scheduler->batch = sundog_step_batch_new(runner);

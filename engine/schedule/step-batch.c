@@ -80,6 +80,8 @@ sundog_step_batch_add(SundogStepBatch *batch, SundogRequest *request, uint32_t n
     request->n_drafts = n_drafts;
     add_rows(batch, request);
     runner->start_position[size->n_sequences] = (int32_t)request->state.n_valid;
+    if (runner->state_slot)
+        runner->state_slot[size->n_sequences] = request->state.slot;
     batch->requests[size->n_sequences++] = request;
     size->n_tokens += request->n_rows;
     runner->first_row[size->n_sequences] = (int32_t)size->n_tokens;

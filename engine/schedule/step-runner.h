@@ -24,7 +24,8 @@ typedef struct {
     SundogStepSize max;
     uint32_t n_vocabulary;
     uint32_t page_tokens;
-    int32_t pool_pages; /* the null page included */
+    int32_t pool_pages;  /* the null page included */
+    int32_t pool_states; /* slots of recurrent state, the null one included; 1: there is none */
     uint32_t
         max_drafts; /* rows that a step may take back of a sequence; 0 where its state or the bits
                             of its tokens do not allow that */
@@ -37,6 +38,7 @@ typedef struct {
     int32_t *start_position;
     int32_t *page_table; /* [n_sequences, sequence_pages] */
     int32_t *logit_rows;
+    int32_t *state_slot; /* [n_sequences]; NULL where there is no recurrent state */
     /* Inputs and output of the sample program. */
     SundogSampling *sampling; /* [n_logit_rows] */
     int32_t *history;         /* [n_logit_rows, history], -1 past a row's end */
@@ -51,6 +53,8 @@ typedef struct {
     bool (*sample)(void *data, const SundogStepSize *size, GError **error);
     /* Copies one page of every layer. */
     void (*copy_page)(int32_t from, int32_t to, void *data);
+    /* Copies one slot of recurrent state of every layer; NULL where there is none. */
+    void (*copy_state)(int32_t from, int32_t to, void *data);
     /* Between a page of every layer and bytes [page_bytes]; page_bytes is 0 where there is no way. */
     size_t page_bytes;
     void (*read_page)(int32_t page, void *bytes, void *data);

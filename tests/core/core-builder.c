@@ -13,6 +13,7 @@ static const SundogShape bounds = {.values = {[SUNDOG_VARIABLE_TOKENS] = 16,
                                               [SUNDOG_VARIABLE_LOGIT_ROWS] = 4,
                                               [SUNDOG_VARIABLE_SEQUENCE_PAGES] = 2,
                                               [SUNDOG_VARIABLE_POOL_PAGES] = 9,
+                                              [SUNDOG_VARIABLE_POOL_STATES] = 1,
                                               [SUNDOG_VARIABLE_HISTORY] = 8,
                                               [SUNDOG_VARIABLE_MASK] = 64,
                                               [SUNDOG_VARIABLE_BIAS] = 8,
@@ -197,7 +198,7 @@ new_manifest(const CoreBuilder *builder)
         " 'cache': [{'scheme': 'paged', 'page_tokens': 64, 'dtype': 'f16', 'n_layers': 1,"
         "   'n_kv_heads': 1, 'head_dim': 32, 'page_bytes': 8192}],"
         " 'variables': {'tokens': 16, 'sequences': 4, 'logit_rows': 4, 'sequence_pages': 2,"
-        "   'pool_pages': 9, 'history': 8, 'mask': 64, 'bias': 8, 'units': 2, 'multiprocessors': "
+        "   'pool_pages': 9, 'pool_states': 1, 'history': 8, 'mask': 64, 'bias': 8, 'units': 2, 'multiprocessors': "
         "1},"
         " 'programs': ['forward', 'sample'],"
         " 'weights': [{'name': 'table', 'layout': 'panel16-f32', 'n_rows': 40, 'n_columns': 32,"

@@ -32,6 +32,7 @@ core_runner_open(CoreRunner *runner, const char *path, SundogActivations activat
     g_autoptr(GError) error = NULL;
     const SundogReplayOptions options = {.n_threads = n_threads,
                                          .pool_pages = RUNNER_SEQUENCES * RUNNER_PAGES + 1,
+                                         .pool_states = RUNNER_SEQUENCES + 1,
                                          .host_set = -1,
                                          .poison = true};
     *runner = (CoreRunner){.folder = g_dir_make_tmp("sundog-runner.XXXXXX", &error)};
@@ -73,6 +74,9 @@ fill_part(const CoreRunner *runner, const RunnerPart *part, unsigned index, int3
     first_row[index] = row;
     first_row[index + 1] = row + part->n_tokens;
     input(runner, "start_position")[index] = part->start;
+    int32_t *state_slot = sundog_replay_get_buffer(runner->replay, "state_slot");
+    if (state_slot != NULL)
+        state_slot[index] = 1 + (int32_t)part->sequence;
     for (int32_t i = 0; i < part->n_tokens; i++) {
         input(runner, "tokens")[row + i] = part->tokens[i];
         input(runner, "positions")[row + i] = part->start + i;

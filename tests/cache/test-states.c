@@ -1,0 +1,236 @@
+/*
+ * Sequences with recurrent state, against fake slots that hold a hash of the tokens that they have taken
+ * in: whatever a sequence goes on from must be the hash of exactly its own tokens.
+ */
+
+#include "engine/cache/cache.h"
+#include <string.h>
+
+#define PAGE_TOKENS 4
+#define SEQUENCE_PAGES 12
+#define MAX_TOKENS (PAGE_TOKENS * SEQUENCE_PAGES)
+#define MAX_STATES 8
+#define N_SEQUENCES 6
+
+static uint64_t slots[MAX_STATES];
+
+typedef struct {
+    SundogSequenceState state;
+    int32_t pages[SEQUENCE_PAGES];
+    uint32_t tokens[MAX_TOKENS];
+    uint32_t n_tokens;
+    bool open;
+} Sequence;
+
+static void
+copy_page(int32_t from, int32_t to, void *data)
+{
+    g_assert_cmpint(from, !=, to);
+}
+
+static void
+copy_state(int32_t from, int32_t to, void *data)
+{
+    g_assert_cmpint(from, !=, to);
+    g_assert_cmpint(from, !=, SUNDOG_NULL_STATE);
+    slots[to] = slots[from];
+}
+
+static uint64_t
+hash_of(const uint32_t *tokens, uint32_t n_tokens)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (uint32_t i = 0; i < n_tokens; i++) {
+        hash = (hash ^ (tokens[i] + 1)) * 1099511628211u;
+    }
+    return hash;
+}
+
+static SundogCache *
+new_cache(int32_t n_pages, int32_t n_states)
+{
+    memset(slots, 0, sizeof slots);
+    return sundog_cache_new(&(SundogCacheOptions){.n_pages = n_pages,
+                                                  .page_tokens = PAGE_TOKENS,
+                                                  .sequence_pages = SEQUENCE_PAGES,
+                                                  .max_kept_pages = -1,
+                                                  .copy_page = copy_page,
+                                                  .n_states = n_states,
+                                                  .copy_state = copy_state});
+}
+
+static bool
+open_sequence(SundogCache *cache, Sequence *sequence)
+{
+    sequence->state.pages = sequence->pages;
+    sequence->open = sundog_cache_open_sequence(cache, &sequence->state, sequence->tokens,
+                                                sequence->n_tokens, sequence->n_tokens, true);
+    if (sequence->open) {
+        g_assert_cmpuint(sequence->state.n_valid, <, sequence->n_tokens);
+        g_assert_cmpint(sequence->state.slot, !=, SUNDOG_NULL_STATE);
+        if (sequence->state.n_valid > 0) {
+            g_assert_cmpuint(slots[sequence->state.slot], ==,
+                             hash_of(sequence->tokens, sequence->state.n_valid));
+        }
+    }
+    return sequence->open;
+}
+
+/* As a step would: the state takes tokens in up to n. */
+static void
+advance(SundogCache *cache, Sequence *sequence, uint32_t n)
+{
+    slots[sequence->state.slot] = hash_of(sequence->tokens, n);
+    sundog_cache_advance(cache, &sequence->state, sequence->tokens, n);
+}
+
+static void
+close_sequence(SundogCache *cache, Sequence *sequence, SundogClose how)
+{
+    sundog_cache_close_sequence(cache, &sequence->state, sequence->tokens, how);
+    sequence->open = false;
+}
+
+static void
+set_tokens(Sequence *sequence, const char *text)
+{
+    sequence->n_tokens = (uint32_t)strlen(text);
+    for (uint32_t i = 0; i < sequence->n_tokens; i++) {
+        sequence->tokens[i] = (uint8_t)text[i];
+    }
+}
+
+/* A talk goes on from its last answer, in the middle of a page; a shorter or another beginning does not. */
+static void
+test_reuse(void)
+{
+    SundogCache *cache = new_cache(40, 4);
+    Sequence sequence = {0};
+    set_tokens(&sequence, "question answer");
+    g_assert_true(open_sequence(cache, &sequence));
+    advance(cache, &sequence, 7);
+    advance(cache, &sequence, 15);
+    close_sequence(cache, &sequence, SUNDOG_CLOSE_KEEP);
+
+    static const struct {
+        const char *text;
+        uint32_t n_valid;
+    } cases[] = {{"question answer and more", 15},
+                 {"question answers", 15},
+                 {"question answer", 0},
+                 {"question and", 0},
+                 {"other", 0}};
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        Sequence next = {0};
+        set_tokens(&next, cases[i].text);
+        g_assert_true(open_sequence(cache, &next));
+        g_assert_cmpuint(next.state.n_valid, ==, cases[i].n_valid);
+        close_sequence(cache, &next, SUNDOG_CLOSE_DISCARD);
+    }
+    sundog_cache_free(cache);
+}
+
+/* A state that is no good is met by nobody. */
+static void
+test_discard(void)
+{
+    SundogCache *cache = new_cache(40, 3);
+    Sequence sequence = {0};
+    set_tokens(&sequence, "abcdefgh");
+    g_assert_true(open_sequence(cache, &sequence));
+    advance(cache, &sequence, 8);
+    close_sequence(cache, &sequence, SUNDOG_CLOSE_DISCARD);
+    set_tokens(&sequence, "abcdefghi");
+    g_assert_true(open_sequence(cache, &sequence));
+    g_assert_cmpuint(sequence.state.n_valid, ==, 0);
+    close_sequence(cache, &sequence, SUNDOG_CLOSE_KEEP);
+    sundog_cache_free(cache);
+}
+
+/* One slot serves one talk after the other, and the same one again. */
+static void
+test_one_slot(void)
+{
+    SundogCache *cache = new_cache(40, 2);
+    Sequence first = {0}, second = {0};
+    set_tokens(&first, "abcdef");
+    set_tokens(&second, "xyz");
+    g_assert_true(open_sequence(cache, &first));
+    g_assert_false(open_sequence(cache, &second));
+    advance(cache, &first, 6);
+    close_sequence(cache, &first, SUNDOG_CLOSE_KEEP);
+    set_tokens(&first, "abcdefg");
+    g_assert_true(open_sequence(cache, &first));
+    g_assert_cmpuint(first.state.n_valid, ==, 6);
+    close_sequence(cache, &first, SUNDOG_CLOSE_KEEP);
+    g_assert_true(open_sequence(cache, &second));
+    advance(cache, &second, 3);
+    close_sequence(cache, &second, SUNDOG_CLOSE_KEEP);
+    g_assert_true(open_sequence(cache, &first));
+    g_assert_cmpuint(first.state.n_valid, ==, 0);
+    close_sequence(cache, &first, SUNDOG_CLOSE_KEEP);
+    sundog_cache_free(cache);
+}
+
+/* Tokens of few kinds, so that beginnings are often the same. */
+static void
+extend(Sequence *sequence, GRand *random)
+{
+    uint32_t n = (uint32_t)g_rand_int_range(random, 1, 7);
+    while (n-- > 0 && sequence->n_tokens < MAX_TOKENS) {
+        sequence->tokens[sequence->n_tokens++] = (uint32_t)g_rand_int_range(random, 0, 2);
+    }
+}
+
+static void
+move(SundogCache *cache, Sequence *sequence, GRand *random)
+{
+    if (!sequence->open) {
+        if (g_rand_int_range(random, 0, 3) == 0 || sequence->n_tokens == MAX_TOKENS) {
+            sequence->n_tokens = 0;
+        }
+        extend(sequence, random);
+        open_sequence(cache, sequence);
+    } else if (sequence->state.n_valid < sequence->n_tokens) {
+        uint32_t n_left = sequence->n_tokens - sequence->state.n_valid;
+        advance(cache, sequence,
+                sequence->state.n_valid + (uint32_t)g_rand_int_range(random, 1, (int)n_left + 1));
+    } else {
+        close_sequence(cache, sequence,
+                       g_rand_int_range(random, 0, 8) == 0 ? SUNDOG_CLOSE_DISCARD
+                                                           : SUNDOG_CLOSE_KEEP);
+    }
+}
+
+static void
+test_random(void)
+{
+    static const int32_t pools[][2] = {{400, MAX_STATES}, {40, 4}, {20, 3}, {14, 2}};
+    for (size_t i = 0; i < G_N_ELEMENTS(pools); i++) {
+        GRand *random = g_rand_new_with_seed((guint32)(100 + i));
+        SundogCache *cache = new_cache(pools[i][0], pools[i][1]);
+        Sequence sequences[N_SEQUENCES] = {0};
+        for (int step = 0; step < 4000; step++) {
+            move(cache, &sequences[g_rand_int_range(random, 0, N_SEQUENCES)], random);
+        }
+        for (int s = 0; s < N_SEQUENCES; s++) {
+            if (sequences[s].open) {
+                close_sequence(cache, &sequences[s], SUNDOG_CLOSE_KEEP);
+            }
+        }
+        g_assert_cmpint(sundog_cache_get_n_used(cache), ==, 0);
+        sundog_cache_free(cache);
+        g_rand_free(random);
+    }
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/states/reuse", test_reuse);
+    g_test_add_func("/states/discard", test_discard);
+    g_test_add_func("/states/one-slot", test_one_slot);
+    g_test_add_func("/states/random", test_random);
+    return g_test_run();
+}
