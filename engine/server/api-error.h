@@ -39,6 +39,8 @@
     X(NO_MODEL, 404, "invalid_request_error", "model_not_found", "{}")                             \
     X(NO_ENTRY, 404, "invalid_request_error", "not_found", "{}")                                   \
     X(NO_JOB, 404, "invalid_request_error", "not_found", "There is no job “{}”")                   \
+    X(NO_RESPONSE, 404, "invalid_request_error", "not_found",                                      \
+      "There is no response “{}”: it was not stored, or is too old")                               \
     X(NO_REQUEST, 404, "invalid_request_error", "not_found", "There is no running request “{}”")   \
     X(BAD_METHOD, 405, "invalid_request_error", "method_not_allowed", "{} takes {}, not {}")       \
     X(CONFLICT, 409, "invalid_request_error", "conflict", "{}")                                    \

@@ -50,7 +50,11 @@
     X("/v1/messages", "POST", sundog_messages, true)                   \
     X("/v1/messages/count_tokens", "POST", sundog_count_tokens, true)  \
     X("/v1/models", "GET", sundog_v1_models_list, true)                \
-    X("/v1/models/*", "GET", sundog_v1_models_get, true)
+    X("/v1/models/*", "GET", sundog_v1_models_get, true)               \
+    X("/v1/responses", "POST", sundog_responses_post, true)            \
+    X("/v1/responses/*", "DELETE", sundog_responses_delete, true)      \
+    X("/v1/responses/*", "GET", sundog_responses_get, true)            \
+    X("/v1/responses/*", "POST", sundog_responses_cancel, true)
 
 #define X(path, method, handler, needs_key) void handler(SundogExchange *exchange);
 SUNDOG_ROUTES(X)

@@ -330,6 +330,7 @@ sundog_server_start(const SundogServerOptions *options, GError **error)
     server->parent_fd = -1;
     server->started = g_date_time_format_iso8601(now);
     server->log = sundog_log_new();
+    server->stored_responses = sundog_stored_responses_new();
     server->core_texts = sundog_server_new_core_texts();
     if (!start(server, error))
         return NULL;
@@ -424,6 +425,7 @@ sundog_server_free(SundogServer *server)
     g_clear_object(&server->soup);
     sundog_core_text_unref(server->fixed_core);
     g_ptr_array_unref(server->core_texts);
+    sundog_stored_responses_free(server->stored_responses);
     sundog_catalogue_free(server->catalogue);
     sundog_library_free(server->library);
     sundog_config_free(server->config);

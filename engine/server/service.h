@@ -10,6 +10,7 @@
 #include "engine/server/jobs.h"
 #include "engine/server/listener.h"
 #include "engine/server/log.h"
+#include "engine/server/openai/stored-responses.h"
 #include "engine/server/server.h"
 #include "engine/server/supervisor.h"
 
@@ -29,7 +30,8 @@ struct SundogServer {
     SundogEvents *events;
     SundogJobs *jobs;
     SundogCoreText *fixed_core; /* of `serve --core`, or NULL */
-    GPtrArray *core_texts;      /* the ones used last, newest first */
+    SundogStoredResponses *stored_responses;
+    GPtrArray *core_texts; /* the ones used last, newest first */
     bool is_stopping;
     guint stop_timer;
     int parent_fd; /* of the process, -1 without one */

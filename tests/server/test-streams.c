@@ -290,6 +290,32 @@ test_fault(void)
     g_assert_cmpuint(reply->status, ==, 500);
 }
 
+/* H39: whatever the dialect, a stream that cannot go on says so in its own last event. */
+static void
+test_fault_by_dialect(void)
+{
+    static const struct {
+        const char *path, *body, *last;
+    } streams[] = {
+        {"/v1/responses", "{\"input\":\"Hi\",\"stream\":true}", "event: response.failed\n"},
+        {"/v1/messages", "{\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}],\"stream\":true}",
+         "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"api_error\""},
+        {"/api/chat", "{\"model\":\"tiny\",\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}]}",
+         "\n{\"error\":\""},
+        {"/v1/completions", "{\"prompt\":\"Hi\",\"stream\":true}",
+         "data: {\"error\":{\"message\":"},
+    };
+    g_autofree char *entry = entry_of("Hello", "\"fault\":\"not_finite\",\"fault_at\":3");
+    g_autoptr(Harness) harness = start(entry);
+    for (size_t i = 0; i < G_N_ELEMENTS(streams); i++) {
+        g_autoptr(Reply) reply = client_post(harness->port, streams[i].path, streams[i].body);
+        g_assert_cmpuint(reply->status, ==, 200);
+        const char *last = strstr(reply->body, streams[i].last);
+        g_assert_nonnull(last);
+        g_assert_nonnull(strstr(last, "left their range"));
+    }
+}
+
 /* Many at once, each with text of its own (H45): in order, none mixed, all end. */
 typedef struct {
     const Harness *harness;
@@ -419,6 +445,7 @@ main(int argc, char **argv)
     g_test_add_func("/streams/closing-a-queued-one", test_closing_a_queued_one);
     g_test_add_func("/streams/stopped", test_stopped);
     g_test_add_func("/streams/fault", test_fault);
+    g_test_add_func("/streams/fault-by-dialect", test_fault_by_dialect);
     g_test_add_func("/streams/many", test_many);
     g_test_add_func("/streams/queue-bound", test_queue_bound);
     g_test_add_func("/streams/slow-reader", test_slow_reader);

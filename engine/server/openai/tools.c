@@ -5,8 +5,9 @@
 #include "engine/server/fields.h"
 #include <string.h>
 
-static bool
-read_tool_choice(SundogCompletionRequest *request, JsonObject *object, SundogApiError **error)
+bool
+sundog_openai_tool_choice_read(SundogCompletionRequest *request, JsonObject *object,
+                               SundogApiError **error)
 {
     static const char *const names[] = {"auto", "none", "required"};
     JsonNode *node = sundog_field_get(object, "tool_choice");
@@ -100,7 +101,7 @@ sundog_openai_tools_read(SundogCompletionRequest *request, JsonObject *object,
     bool is_parallel = true;
     if (!sundog_field_get_array(object, "tools", &tools, error) ||
         !sundog_field_get_boolean(object, "parallel_tool_calls", &is_parallel, error) ||
-        !read_tool_choice(request, object, error) ||
+        !sundog_openai_tool_choice_read(request, object, error) ||
         !read_response_format(request, object, error) || !read_grammar(request, object, error))
         return false;
     request->prompt.tools = tools ? json_array_ref(tools) : NULL;

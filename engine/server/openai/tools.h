@@ -7,6 +7,8 @@
 
 bool sundog_openai_tools_read(SundogCompletionRequest *request, JsonObject *object,
                               SundogApiError **error);
+bool sundog_openai_tool_choice_read(SundogCompletionRequest *request, JsonObject *object,
+                                    SundogApiError **error);
 /* What a json_schema is: {name, strict, schema}, as in a response_format. */
 bool sundog_openai_schema_read(SundogCompletionRequest *request, JsonObject *object,
                                SundogApiError **error);
