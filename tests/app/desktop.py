@@ -144,19 +144,27 @@ class Desktop:
         except GLib.Error as error:
             print(error, file=sys.stderr)
 
-    def find(self, name, role=None, last=False):
-        """The first shown accessible of this exact name, or whose name a compiled pattern finds."""
+    def find(self, name, role=None, last=False, root=None):
+        """The first shown accessible of this exact name, or whose name a compiled pattern finds; below `root` where
+        one is given, since going through a long conversation takes its time."""
         matches = name.search if isinstance(name, re.Pattern) else lambda text: text == name
         found = None
-        for node in self.walk():
+        for node in self.walk(root):
             if matches(node.get_name() or "") and (role is None or node.get_role_name() == role):
                 found = node
                 if not last:
                     break
         return found
 
-    def expect(self, name, role=None, seconds=30, last=False):
-        return self.wait(lambda: self.find(name, role, last), repr(name), seconds)
+    def expect(self, name, role=None, seconds=30, last=False, root=None):
+        return self.wait(lambda: self.find(name, role, last, root), repr(name), seconds)
+
+    def composer_card(self):
+        """Everything at the foot of a conversation."""
+        node = self.expect("Message", "text")
+        while not self.find(re.compile("^(Send|Stop)$"), root=node):
+            node = node.get_parent()
+        return node
 
     def expect_gone(self, name, role=None):
         self.wait(lambda: self.find(name, role) is None, f"{name!r} to go")
