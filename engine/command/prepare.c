@@ -10,14 +10,18 @@
 
 static char *target = NULL;
 static char *activations = NULL;
+static char *weights = NULL;
 static char *output = NULL;
 static gint64 max_context = 0;
+static JsonArray *quantized; /* what was told of matrices, for JSON */
 
 static const GOptionEntry options[] = {
     {"target", 0, 0, G_OPTION_ARG_STRING, &target,
      "what it will run on: host (the default), or an NVIDIA GPU such as sm_90a", "TARGET"},
     {"activations", 0, 0, G_OPTION_ARG_STRING, &activations,
      "int8 (the default, fast) or f32 (exact)", "KIND"},
+    {"weights", 0, 0, G_OPTION_ARG_STRING, &weights,
+     "q8 or q4: quantize matrices of floats; as they are by default", "KIND"},
     {"output", 'o', 0, G_OPTION_ARG_FILENAME, &output, "name in the library, or a folder's path",
      "CORE"},
     {"context", 0, 0, G_OPTION_ARG_INT64, &max_context,
@@ -29,6 +33,24 @@ static void
 on_progress(const char *phase, double fraction, void *data)
 {
     sundog_terminal_progress(phase, data, fraction);
+}
+
+/* One matrix that was quantized. */
+static void
+on_quantized(const char *tensor, const char *from, const char *to, double relative_error,
+             void *data)
+{
+    if (sundog_command_json) {
+        JsonObject *object = json_object_new();
+        json_object_set_string_member(object, "tensor", tensor);
+        json_object_set_string_member(object, "from", from);
+        json_object_set_string_member(object, "to", to);
+        json_object_set_double_member(object, "relative_error", relative_error);
+        json_array_add_object_element(quantized, object);
+        return;
+    }
+    sundog_terminal_progress_end();
+    sundog_terminal_note("%s: %s to %s, relative error %.4f", tensor, from, to, relative_error);
 }
 
 /* "SmolLM2 135M.Q4_1.gguf" gives "smollm2-135m.q4_1": a name that the library takes. */
@@ -63,10 +85,13 @@ dup_core_name(const SundogLibraryEntry *model, const SundogPrepareOptions *prepa
     }
     if (output != NULL)
         return g_strdup(output);
+    const char *suffix = exact && weights == NULL ? "f32" : weights;
     base = model->info != NULL ? g_strdup(model->name) : dup_name_of_file(model->path);
+    g_autofree char *variant =
+        suffix != NULL ? g_strconcat(base, ":", suffix, NULL) : g_strdup(base);
     if (strcmp(prepare->target, "host") != 0)
-        return g_strconcat(base, "@", prepare->target, NULL);
-    return exact ? g_strconcat(base, ":f32", NULL) : g_steal_pointer(&base);
+        return g_strconcat(variant, "@", prepare->target, NULL);
+    return g_steal_pointer(&variant);
 }
 
 static void
@@ -91,6 +116,8 @@ tell_done(const char *name, const char *folder, double seconds)
     json_object_set_string_member(object, "name", name);
     json_object_set_string_member(object, "path", folder);
     json_object_set_double_member(object, "seconds", seconds);
+    if (weights != NULL)
+        json_object_set_array_member(object, "quantized", json_array_ref(quantized));
     sundog_terminal_print_json(object);
 }
 
@@ -106,12 +133,17 @@ read_options(SundogPrepareOptions *prepare, GError **error)
     else if (activations != NULL && target != NULL && strcmp(target, "host") != 0)
         g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
                     "--activations is for the host; on a GPU they are bf16");
+    else if (weights != NULL && strcmp(weights, "q8") != 0 && strcmp(weights, "q4") != 0)
+        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                    "--weights is q8 or q4, not \"%s\"", weights);
     else if (max_context < 0 || max_context > G_MAXINT32)
         g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
                     "--context is 0 to %d, not %" G_GINT64_FORMAT, G_MAXINT32, max_context);
     else {
         prepare->activations =
             g_strcmp0(activations, "f32") == 0 ? SUNDOG_ACTIVATIONS_F32 : SUNDOG_ACTIVATIONS_INT8;
+        if (weights != NULL)
+            prepare->weights = weights[1] == '8' ? SUNDOG_WEIGHTS_Q8 : SUNDOG_WEIGHTS_Q4;
         prepare->max_context = (uint32_t)max_context;
         prepare->target = target != NULL ? target : "host";
         return true;
@@ -169,10 +201,12 @@ run(char **words, unsigned n_words)
     SundogPrepareOptions prepare = {
         .target = "host",
         .progress = on_progress,
+        .quantized = on_quantized,
         .data = (void *)"Preparing",
         .cancellable = sundog_interrupt_get_cancellable(),
     };
     g_autoptr(GError) error = NULL;
+    quantized = json_array_new();
     if (!read_options(&prepare, &error)) {
         sundog_terminal_error("%s", error->message);
         return SUNDOG_EXIT_USAGE;
@@ -194,7 +228,8 @@ const SundogCommand sundog_command_prepare = {
         "and safetensors. What it will cost is told first; Ctrl+C stops it and leaves nothing\n"
         "behind.\n\n"
         "  sundog prepare smollm2-135m-instruct\n"
-        "  sundog prepare ~/model.gguf --activations f32 -o exact",
+        "  sundog prepare ~/model.gguf --activations f32 -o exact\n"
+        "  sundog prepare ~/folder --weights q4",
     .options = options,
     .has_json = true,
     .min_words = 1,

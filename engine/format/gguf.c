@@ -61,6 +61,13 @@ get_block(uint32_t type, uint64_t *n_values, uint64_t *n_bytes)
     return false;
 }
 
+size_t
+sundog_gguf_row_bytes(uint32_t type, uint64_t n_values)
+{
+    uint64_t block_values, block_bytes;
+    return get_block(type, &block_values, &block_bytes) ? n_values / block_values * block_bytes : 0;
+}
+
 const char *
 sundog_gguf_type_name(uint32_t type)
 {

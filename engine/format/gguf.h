@@ -84,6 +84,8 @@ char *sundog_gguf_dup_sha256(const SundogGguf *gguf, GCancellable *cancellable, 
 size_t sundog_gguf_get_n_tensors(const SundogGguf *gguf);
 const SundogGgufTensor *sundog_gguf_get_tensor(const SundogGguf *gguf, size_t index);
 const SundogGgufTensor *sundog_gguf_find_tensor(const SundogGguf *gguf, const char *name);
+/* Bytes of a row of so many values, a multiple of the type's block; 0 for a type not in the list. */
+size_t sundog_gguf_row_bytes(uint32_t type, uint64_t n_values);
 const char *sundog_gguf_type_name(uint32_t type); /* "Q4_1", or "type 99" interned */
 
 /* Metadata. A missing key returns false or NULL; so does one of another type, since a reader's

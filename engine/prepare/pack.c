@@ -3,8 +3,10 @@
 #include "engine/prepare/pack.h"
 
 #include "engine/format/error.h"
+#include "engine/prepare/quantize.h"
 #include "kernels/contract/layout.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Bytes of a piece, unless one panel alone is larger: enough that handing it over costs nothing. */
@@ -18,6 +20,9 @@ typedef struct {
     uint8_t *bytes; /* [n_bytes] */
     size_t n_bytes;
     size_t capacity;
+    bool is_last; /* of its weight */
+    bool failed;  /* a value could not be quantized */
+    SundogQuantizationError error;
     bool is_done; /* under the packing's lock */
 } Piece;
 
@@ -53,20 +58,44 @@ pack_vector(const SundogPlannedWeight *planned, uint8_t *bytes)
     memcpy(bytes, values, (size_t)n_columns * sizeof(float));
 }
 
+/* Rows of floats, quantized one after the other. */
 static void
-pack_panels(const Piece *piece)
+quantize_rows(Piece *piece, const uint8_t *rows, int64_t n_rows, uint8_t *quantized)
+{
+    const SundogTensor *tensor = piece->planned->tensor;
+    int64_t n_columns = piece->planned->weight.n_columns;
+    size_t row_bytes = sundog_gguf_row_bytes(piece->planned->type, (uint64_t)n_columns);
+    g_autofree float *values = g_new(float, n_columns);
+    for (int64_t r = 0; r < n_rows; r++) {
+        sundog_widen_row(tensor->type, rows + (size_t)r * sundog_tensor_row_bytes(tensor),
+                         n_columns, values);
+        if (!sundog_quantize_row(piece->planned->type, values, n_columns,
+                                 quantized + (size_t)r * row_bytes, &piece->error))
+            piece->failed = true;
+    }
+}
+
+static void
+pack_panels(Piece *piece)
 {
     const SundogTensor *tensor = piece->planned->tensor;
     const SundogCoreWeight *weight = &piece->planned->weight;
+    uint32_t type = piece->planned->type;
     size_t panel_bytes = sundog_layout_panel_bytes(weight->layout, weight->n_columns);
     g_autofree uint8_t *scratch = g_malloc(SUNDOG_PANEL_ROWS * sundog_tensor_row_bytes(tensor));
+    g_autofree uint8_t *quantized =
+        type != tensor->type ? g_malloc0(SUNDOG_PANEL_ROWS *
+                                         sundog_gguf_row_bytes(type, (uint64_t)weight->n_columns))
+                             : NULL;
     for (int64_t i = 0; i < piece->n_panels; i++) {
         int64_t row = (piece->first_panel + i) * SUNDOG_PANEL_ROWS;
         int64_t n_rows = MIN(SUNDOG_PANEL_ROWS, weight->n_rows - row);
-        sundog_layout_pack_panel(
-            weight->layout,
-            sundog_tensor_get_rows(tensor, (uint64_t)row, (uint64_t)n_rows, scratch), n_rows,
-            weight->n_columns, piece->bytes + (size_t)i * panel_bytes);
+        const uint8_t *rows =
+            sundog_tensor_get_rows(tensor, (uint64_t)row, (uint64_t)n_rows, scratch);
+        if (quantized != NULL)
+            quantize_rows(piece, rows, n_rows, quantized);
+        sundog_layout_pack_panel(weight->layout, quantized != NULL ? quantized : rows, n_rows,
+                                 weight->n_columns, piece->bytes + (size_t)i * panel_bytes);
     }
 }
 
@@ -109,7 +138,9 @@ start_piece(Packing *packing, Piece *piece)
     piece->planned = planned;
     piece->first_panel = packing->panel;
     piece->n_panels = MIN(n_left, (int64_t)MAX(PIECE_BYTES / panel_bytes, 1));
-    piece->is_done = false;
+    piece->is_last = piece->n_panels == n_left;
+    piece->failed = piece->is_done = false;
+    piece->error = (SundogQuantizationError){0};
     piece->n_bytes = piece->n_panels == n_left
                          ? planned->weight.n_bytes - (size_t)packing->panel * panel_bytes
                          : (size_t)piece->n_panels * panel_bytes;
@@ -162,10 +193,38 @@ packing_clear(Packing *packing)
     g_cond_clear(&packing->done);
 }
 
+/* Adds a piece's part to its weight's error, and tells it where it is whole. */
 static bool
-write_pieces(Packing *packing, SundogPackageWriter *writer, GCancellable *cancellable,
+take_error(const Piece *piece, const SundogPrepareOptions *options, SundogQuantizationError *sum,
+           GError **error)
+{
+    const SundogPlannedWeight *planned = piece->planned;
+    if (planned->tensor == NULL || planned->type == planned->tensor->type)
+        return true;
+    if (piece->failed) {
+        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+                    "tensor \"%s\" has values that are not finite or beyond 65,504 times the "
+                    "largest quantized value, so it cannot be quantized; prepare it as it is",
+                    planned->tensor->name);
+        return false;
+    }
+    sum->difference += piece->error.difference;
+    sum->norm += piece->error.norm;
+    if (!piece->is_last)
+        return true;
+    if (options->quantized != NULL)
+        options->quantized(planned->tensor->name, sundog_gguf_type_name(planned->tensor->type),
+                           sundog_gguf_type_name(planned->type),
+                           sum->norm > 0 ? sqrt(sum->difference / sum->norm) : 0, options->data);
+    *sum = (SundogQuantizationError){0};
+    return true;
+}
+
+static bool
+write_pieces(Packing *packing, SundogPackageWriter *writer, const SundogPrepareOptions *options,
              void (*progress)(double, void *), void *data, GError **error)
 {
+    SundogQuantizationError sum = {0};
     uint64_t n_started = 0;
     uint64_t n_written = 0;
     uint64_t n_bytes = 0;
@@ -179,7 +238,8 @@ write_pieces(Packing *packing, SundogPackageWriter *writer, GCancellable *cancel
             return true;
         Piece *piece = &packing->pieces[n_written++ % packing->n_pieces];
         wait_for(packing, piece);
-        if (g_cancellable_set_error_if_cancelled(cancellable, error) ||
+        if (g_cancellable_set_error_if_cancelled(options->cancellable, error) ||
+            !take_error(piece, options, &sum, error) ||
             !sundog_package_writer_append(writer, piece->bytes, piece->n_bytes, error))
             return false;
         n_bytes += piece->n_bytes;
@@ -196,7 +256,7 @@ sundog_pack_weights(const SundogPlan *plan, SundogPackageWriter *writer,
     if (!packing_init(&packing, plan, options->n_threads, error))
         return false;
     bool ok = sundog_package_writer_begin(writer, SUNDOG_CORE_WEIGHTS, error) &&
-              write_pieces(&packing, writer, options->cancellable, progress, data, error) &&
+              write_pieces(&packing, writer, options, progress, data, error) &&
               sundog_package_writer_end(writer, error);
     packing_clear(&packing);
     return ok;

@@ -7,13 +7,14 @@
  */
 
 #include "engine/core/launch-list.h"
+#include "engine/prepare/prepare.h"
 #include "engine/recipe/recipe.h"
 
-/* Gives every weight its layout: panels of its tensor's type for matrices, tiles where it is for CUDA,
- * dense rows for the rest. `tensors` maps a weight's name to its SundogTensor. A type that no layout holds is refused with the
- * tensor's name. */
-bool sundog_pass_layouts(SundogProgram *program, GHashTable *tensors, bool is_for_cuda,
-                         GError **error);
+/* Gives every weight its layout: panels of its tensor's type for matrices, or of the type that `weights`
+ * wants for floats, tiles where it is for CUDA, dense rows for the rest. `tensors` maps a weight's name to
+ * its SundogTensor. A type that no layout holds is refused with the tensor's name. */
+bool sundog_pass_layouts(SundogProgram *program, GHashTable *tensors, SundogWeights weights,
+                         bool is_for_cuda, GError **error);
 
 /* Quantizes the input of every product with a quantized weight, once where several share it; rows that
  * are gathered for experts are quantized before. */

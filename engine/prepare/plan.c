@@ -106,7 +106,7 @@ cache_dtype(const SundogPlan *plan, const SundogPrepareOptions *options)
 
 static bool
 build_forward(const SundogPlan *plan, const SundogModel *model, GHashTable *tensors,
-              SundogRecipeForward *forward, GError **error)
+              const SundogPrepareOptions *prepare, SundogRecipeForward *forward, GError **error)
 {
     const SundogRecipeOptions options = {.cache_dtype = plan->cache.dtype,
                                          .context_length = plan->context_length,
@@ -114,15 +114,17 @@ build_forward(const SundogPlan *plan, const SundogModel *model, GHashTable *tens
     const SundogRecipe *recipe =
         sundog_recipe_find(sundog_model_get_dimensions(model)->architecture, error);
     return recipe != NULL && sundog_recipe_build_forward(recipe, model, &options, forward, error) &&
-           sundog_pass_layouts(forward->program, tensors, is_for_cuda(plan), error);
+           sundog_pass_layouts(forward->program, tensors, prepare->weights, is_for_cuda(plan),
+                               error);
 }
 
 /* The recipe's program as it is, planned so that it can run. */
 static bool
-make_reference(SundogPlan *plan, const SundogModel *model, GHashTable *tensors, GError **error)
+make_reference(SundogPlan *plan, const SundogModel *model, GHashTable *tensors,
+               const SundogPrepareOptions *options, GError **error)
 {
     g_auto(SundogRecipeForward) forward = {0};
-    if (!build_forward(plan, model, tensors, &forward, error))
+    if (!build_forward(plan, model, tensors, options, &forward, error))
         return false;
     plan->reference = g_steal_pointer(&forward.program);
     sundog_program_set_name(plan->reference, SUNDOG_PROGRAM_REFERENCE);
@@ -149,7 +151,7 @@ static bool
 make_forward(SundogPlan *plan, const SundogModel *model, GHashTable *tensors,
              const SundogPrepareOptions *options, GError **error)
 {
-    if (!build_forward(plan, model, tensors, &plan->forward, error))
+    if (!build_forward(plan, model, tensors, options, &plan->forward, error))
         return false;
     if (options->activations == SUNDOG_ACTIVATIONS_INT8 && !is_for_cuda(plan))
         sundog_pass_activations(plan->forward.program);
@@ -186,6 +188,22 @@ describe_cache(SundogPlan *plan, const SundogModelDimensions *dimensions)
             cache->state_bytes += sundog_program_buffer_bytes(program, id, &one);
 }
 
+/* Which type a layout holds of a tensor: its own, or the one that the pass over layouts chose. */
+static uint32_t
+find_packed_type(const SundogTensor *tensor, SundogLayout layout)
+{
+    static const uint32_t quantized[] = {SUNDOG_GGUF_Q8_0, SUNDOG_GGUF_Q4_1};
+    if (tensor == NULL || layout == SUNDOG_LAYOUT_DENSE_F32 ||
+        layout == sundog_layout_for_gguf_type(tensor->type) ||
+        layout == sundog_layout_for_cuda(tensor->type))
+        return tensor != NULL ? tensor->type : 0;
+    for (size_t i = 0; i < G_N_ELEMENTS(quantized); i++)
+        if (layout == sundog_layout_for_gguf_type(quantized[i]) ||
+            layout == sundog_layout_for_cuda(quantized[i]))
+            return quantized[i];
+    g_assert_not_reached();
+}
+
 static void
 add_weight(SundogPlan *plan, const SundogBuffer *buffer, GHashTable *tensors)
 {
@@ -195,6 +213,7 @@ add_weight(SundogPlan *plan, const SundogBuffer *buffer, GHashTable *tensors)
         .tensor = g_hash_table_lookup(tensors, buffer->name),
         .constant = sundog_recipe_forward_find(&plan->forward, buffer->name)};
     SundogCoreWeight *weight = &planned.weight;
+    planned.type = find_packed_type(planned.tensor, buffer->layout);
     sundog_expression_get_constant(pool, buffer->shape[0], &weight->n_rows);
     sundog_expression_get_constant(pool, buffer->shape[1], &weight->n_columns);
     weight->n_bytes = sundog_layout_bytes(weight->layout, weight->n_rows, weight->n_columns);
@@ -236,7 +255,7 @@ sundog_plan_make(SundogPlan *plan, const SundogModel *model, const SundogPrepare
     plan->target = options->target != NULL ? options->target : SUNDOG_CORE_TARGET_HOST;
     plan->bounds = choose_bounds(plan->context_length, dimensions->n_vocabulary, is_for_cuda(plan));
     plan->cache.dtype = cache_dtype(plan, options);
-    if (!make_reference(plan, model, tensors, error) ||
+    if (!make_reference(plan, model, tensors, options, error) ||
         !make_forward(plan, model, tensors, options, error) ||
         !make_sample(plan, dimensions->n_vocabulary, error))
         return false;

@@ -14,12 +14,20 @@ typedef enum {
     SUNDOG_ACTIVATIONS_F32,
 } SundogActivations;
 
+/* What becomes of matrices of floats; quantized ones always stay as they are. */
+typedef enum {
+    SUNDOG_WEIGHTS_KEEP,
+    SUNDOG_WEIGHTS_Q8, /* Q8_0 */
+    SUNDOG_WEIGHTS_Q4, /* Q4_1; tables of the vocabulary Q8_0 */
+} SundogWeights;
+
 typedef struct {
     const char *name;   /* the core's name in its manifest; never NULL */
     const char *target; /* "host" (NULL for the same), or a CUDA architecture: "sm_90a" */
     SundogActivations activations; /* on the host; CUDA's are bf16 */
-    uint32_t max_context;          /* 0: what the model was trained for */
-    unsigned n_threads;            /* 0: all processors */
+    SundogWeights weights;
+    uint32_t max_context; /* 0: what the model was trained for */
+    unsigned n_threads;   /* 0: all processors */
     /* For measuring with random weights: the file is not read beyond its header, the core's weights are
      * a hole, and the model's hash is left out. */
     bool hollow;
@@ -27,6 +35,10 @@ typedef struct {
     JsonObject *sampling;
     /* phase is one of "plan", "weights", "text", "sign"; fraction of the whole, 0 to 1. */
     void (*progress)(const char *phase, double fraction, void *data);
+    /* Or NULL: called for each matrix that was quantized, with its types by name, and ||new - old|| /
+     * ||old||. */
+    void (*quantized)(const char *tensor, const char *from, const char *to, double relative_error,
+                      void *data);
     void *data;
     GCancellable *cancellable;
 } SundogPrepareOptions;

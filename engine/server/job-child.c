@@ -178,6 +178,10 @@ make_arguments(const SundogJob *job)
         g_ptr_array_add(arguments, "--activations");
         g_ptr_array_add(arguments, job->activations);
     }
+    if (job->weights) {
+        g_ptr_array_add(arguments, "--weights");
+        g_ptr_array_add(arguments, job->weights);
+    }
     if (job->name) {
         g_ptr_array_add(arguments, "-o");
         g_ptr_array_add(arguments, job->name);

@@ -38,6 +38,7 @@ typedef struct {
     char *from;
     char *name; /* wanted name of the result, or NULL */
     char *activations;
+    char *weights; /* what to quantize to, or NULL */
     bool then_prepare;
     SundogJobState state;
     SundogJobState wanted; /* what a cancelling is to end in */

@@ -48,6 +48,7 @@ sundog_job_unref(SundogJob *job)
     g_free(job->from);
     g_free(job->name);
     g_free(job->activations);
+    g_free(job->weights);
     g_free(job->phase);
     g_free(job->message);
     g_free(job->result);
@@ -365,6 +366,7 @@ typedef struct {
     const char *from;
     const char *name;
     const char *activations;
+    const char *weights;
     bool then_prepare;
 } Request;
 
@@ -379,6 +381,7 @@ read_request(JsonObject *object, Request *request, SundogApiError **error)
     if (!sundog_field_get_text(object, key, &request->subject, error) ||
         !sundog_field_get_text(object, "from", &request->from, error) ||
         !sundog_field_get_text(object, "activations", &request->activations, error) ||
+        !sundog_field_get_text(object, "weights", &request->weights, error) ||
         !sundog_field_get_boolean(object, "then_prepare", &request->then_prepare, error) ||
         (request->kind <= SUNDOG_JOB_PULL && request->kind != SUNDOG_JOB_FIT &&
          !sundog_field_get_text(object, name_key, &request->name, error)))
@@ -395,6 +398,10 @@ read_request(JsonObject *object, Request *request, SundogApiError **error)
         strcmp(request->activations, "f32") != 0)
         return sundog_api_error_set(error, SUNDOG_API_ERROR_INVALID_VALUE, "activations",
                                     "activations", "it is int8 or f32", NULL);
+    if (request->weights && strcmp(request->weights, "q8") != 0 &&
+        strcmp(request->weights, "q4") != 0)
+        return sundog_api_error_set(error, SUNDOG_API_ERROR_INVALID_VALUE, "weights", "weights",
+                                    "it is q8 or q4", NULL);
     return true;
 }
 
@@ -440,6 +447,7 @@ sundog_jobs_add(SundogJobs *jobs, JsonObject *object, SundogApiError **error)
         job->from = g_strdup(request.from);
         job->name = g_strdup(request.name);
         job->activations = g_strdup(request.activations);
+        job->weights = g_strdup(request.weights);
         job->then_prepare = request.then_prepare;
     }
     sundog_job_ref(job);

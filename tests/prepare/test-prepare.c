@@ -223,6 +223,44 @@ test_threads(void)
     fixtures_clear(&fixtures);
 }
 
+/* What was told of matrices: "name from to" and an error. */
+static void
+take_quantized(const char *tensor, const char *from, const char *to, double relative_error,
+               void *data)
+{
+    bool is_q4 = strcmp(to, "Q4_1") == 0;
+    g_assert_cmpfloat(relative_error, >, 0);
+    g_assert_cmpfloat(relative_error, <, is_q4 ? 0.09 : 0.007);
+    g_ptr_array_add(data, g_strdup_printf("%s %s %s", tensor, from, to));
+}
+
+/* Matrices of floats whose rows are whole blocks are quantized and told of; the table of the vocabulary
+ * stays at 8 bits, and what is quantized already as it is. */
+static void
+test_quantized(void)
+{
+    static const char *const expected[] = {
+        "token_embd.weight F32 Q8_0", "blk.0.attn_v.weight F16 Q4_1",
+        "blk.1.attn_v.weight F16 Q4_1", "blk.1.ffn_down.weight BF16 Q4_1"};
+    Fixtures fixtures;
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) told = g_ptr_array_new_with_free_func(g_free);
+    fixtures_init(&fixtures, "mixed");
+    prepare(&fixtures,
+            &(SundogPrepareOptions){.name = "tiny",
+                                    .weights = SUNDOG_WEIGHTS_Q4,
+                                    .quantized = take_quantized,
+                                    .data = told},
+            &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(told->len, ==, G_N_ELEMENTS(expected));
+    for (size_t i = 0; i < G_N_ELEMENTS(expected); i++)
+        g_assert_cmpstr(told->pdata[i], ==, expected[i]);
+    g_autoptr(SundogCore) core = open_core(&fixtures);
+    g_assert_nonnull(core);
+    fixtures_clear(&fixtures);
+}
+
 static void
 test_refused(void)
 {
@@ -336,6 +374,7 @@ main(int argc, char **argv)
     g_test_add_func("/prepare/estimate", test_estimate);
     g_test_add_func("/prepare/weights", test_weights);
     g_test_add_func("/prepare/threads", test_threads);
+    g_test_add_func("/prepare/quantized", test_quantized);
     g_test_add_func("/prepare/refused", test_refused);
     g_test_add_func("/prepare/context", test_context);
     g_test_add_func("/prepare/cancel", test_cancel);
