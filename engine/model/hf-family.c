@@ -18,6 +18,8 @@ const SundogHfKey sundog_hf_common_keys[] = {
     {"head_dim",                "attention.value_length"},
     {"rms_norm_eps",            "attention.layer_norm_rms_epsilon"},
     {"sliding_window",          "attention.sliding_window"},
+    {"kv_lora_rank",            "attention.kv_lora_rank"},
+    {"q_lora_rank",             "attention.q_lora_rank"},
     {"num_local_experts",       "expert_count"},
     {"num_experts",             "expert_count"},
     {"n_routed_experts",        "expert_count"},
@@ -114,6 +116,17 @@ static const SundogHfTensor phi3_tensors[] = {
     {NULL, NULL, SUNDOG_HF_WHOLE},
 };
 
+static const SundogHfTensor deepseek_tensors[] = {
+    {"model.layers.%u.self_attn.q_a_proj.weight",           "blk.%u.attn_q_a.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.self_attn.q_a_layernorm.weight",      "blk.%u.attn_q_a_norm.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.self_attn.q_b_proj.weight",           "blk.%u.attn_q_b.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.self_attn.kv_a_proj_with_mqa.weight", "blk.%u.attn_kv_a_mqa.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.self_attn.kv_a_layernorm.weight",     "blk.%u.attn_kv_a_norm.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.self_attn.kv_b_proj.weight",          "blk.%u.attn_k_b.weight", SUNDOG_HF_KEYS_OF_HEADS},
+    {"model.layers.%u.self_attn.kv_b_proj.weight",          "blk.%u.attn_v_b.weight", SUNDOG_HF_VALUES_OF_HEADS},
+    {NULL, NULL, SUNDOG_HF_WHOLE},
+};
+
 static const SundogHfTensor glm4_moe_tensors[] = {
     {"model.layers.%u.post_attention_layernorm.weight", "blk.%u.post_attention_norm.weight", SUNDOG_HF_WHOLE},
     {NULL, NULL, SUNDOG_HF_WHOLE},
@@ -161,6 +174,8 @@ static const SundogHfKey ministral3_keys[] = {
 };
 
 static const SundogHfFamily families[] = {
+    {"DeepseekV2ForCausalLM", "deepseek2", "silu", NULL, deepseek_tensors},
+    {"DeepseekV3ForCausalLM", "deepseek2", "silu", NULL, deepseek_tensors},
     {"Gemma2ForCausalLM", "gemma2", "gelu_pytorch_tanh", gemma_keys, gemma2_tensors},
     {"Gemma3ForCausalLM", "gemma3", "gelu_pytorch_tanh", gemma_keys, gemma2_tensors},
     {"Gemma3ForConditionalGeneration", "gemma3", "gelu_pytorch_tanh", gemma_keys, gemma2_tensors},

@@ -29,6 +29,8 @@ typedef enum {
     SUNDOG_HF_OUTPUTS,
     SUNDOG_HF_EVEN_OUTPUTS,
     SUNDOG_HF_ODD_OUTPUTS,
+    SUNDOG_HF_KEYS_OF_HEADS, /* of a projection of latents to heads: with a column for each of a key's */
+    SUNDOG_HF_VALUES_OF_HEADS,
 } SundogHfPick;
 
 /* A tensor: its name, where %u stands for the layer's number and %e for the expert's, under GGUF's with %u

@@ -8,6 +8,7 @@
 #include "engine/format/json.h"
 #include "engine/format/safetensors.h"
 #include "engine/model/hf-config.h"
+#include "engine/model/hf-latent.h"
 #include "engine/model/hf-tensors.h"
 #include "engine/model/hf-vocabulary.h"
 
@@ -160,7 +161,8 @@ fill(SundogSource *source, const SundogHfFolder *folder, const SundogHfFamily *f
         .quantization = find_quantization(config),
         .is_tied = sundog_json_get_bool(config, "tie_word_embeddings", false) ||
                    sundog_json_get_bool(text, "tie_word_embeddings", false)};
-    if (!sundog_hf_config_read(source, family, config, error))
+    if (!sundog_hf_config_read(source, family, config, error) ||
+        !sundog_hf_latent_read(source, text, &options.latent, error))
         return false;
     sundog_source_get_uint(source, "expert_count", &options.n_experts);
     sundog_source_get_uint(source, "block_count", &options.n_layers);

@@ -140,10 +140,29 @@ pick_every_second(Mapping *mapping, const SundogSourceTensor *found, uint64_t fi
     sundog_rows_every_second(mapping->source, &outputs, first, picked);
 }
 
+/* A head's rows of a projection of latents: the keys' with the latent's values as rows, or the values'. */
+static void
+pick_of_heads(Mapping *mapping, const SundogSourceTensor *found, bool keys,
+              SundogSourceTensor *picked)
+{
+    const SundogHfLatent *latent = &mapping->options->latent;
+    SundogSourceTensor stack = *found, part;
+    stack.shape[1] = latent->key_rows + latent->value_rows;
+    stack.shape[2] = latent->n_heads;
+    sundog_rows_slice(mapping->source, &stack, keys ? 0 : latent->key_rows,
+                      keys ? latent->key_rows : latent->value_rows, &part);
+    if (keys)
+        sundog_rows_transpose(mapping->source, &part, picked);
+    else
+        *picked = part;
+}
+
 /* Whether a tensor can have the part that is wanted of it. */
 static bool
-check_pick(SundogHfPick pick, const SundogSourceTensor *found)
+check_pick(const Mapping *mapping, SundogHfPick pick, const SundogSourceTensor *found)
 {
+    const SundogHfLatent *latent = &mapping->options->latent;
+    uint64_t head_rows = latent->n_heads * (latent->key_rows + latent->value_rows);
     bool is_float = sundog_float_bytes(found->type) > 0;
     switch (pick) {
     case SUNDOG_HF_WHOLE:
@@ -160,6 +179,9 @@ check_pick(SundogHfPick pick, const SundogSourceTensor *found)
     case SUNDOG_HF_EVEN_OUTPUTS:
     case SUNDOG_HF_ODD_OUTPUTS:
         return found->shape[is_float ? 0 : 1] % 2 == 0;
+    case SUNDOG_HF_KEYS_OF_HEADS:
+    case SUNDOG_HF_VALUES_OF_HEADS:
+        return is_float && head_rows > 0 && found->shape[1] == head_rows && found->shape[2] == 1;
     }
     return false;
 }
@@ -170,7 +192,7 @@ pick(Mapping *mapping, const SundogHfTensor *row, const SundogSourceTensor *foun
 {
     SundogSource *source = mapping->source;
     uint64_t half = found->shape[1] / 2;
-    if (!check_pick(row->pick, found))
+    if (!check_pick(mapping, row->pick, found))
         return sundog_error_set(
             error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
             "tensor %s is of %s with rows of %" G_GUINT64_FORMAT " values, which cannot hold %s",
@@ -186,6 +208,8 @@ pick(Mapping *mapping, const SundogHfTensor *row, const SundogSourceTensor *foun
         pick_outputs(mapping, found, picked);
     else if (row->pick == SUNDOG_HF_EVEN_OUTPUTS || row->pick == SUNDOG_HF_ODD_OUTPUTS)
         pick_every_second(mapping, found, row->pick == SUNDOG_HF_ODD_OUTPUTS, picked);
+    else if (row->pick == SUNDOG_HF_KEYS_OF_HEADS || row->pick == SUNDOG_HF_VALUES_OF_HEADS)
+        pick_of_heads(mapping, found, row->pick == SUNDOG_HF_KEYS_OF_HEADS, picked);
     else
         *picked = *found;
     return true;

@@ -153,6 +153,17 @@ SAVED = {
 }
 
 SAVED |= {
+    'hf-deepseek3': ('DeepseekV3', 'DeepseekV3ForCausalLM',
+                     {'q_lora_rank': 16, 'kv_lora_rank': 16, 'qk_rope_head_dim': 8, 'qk_nope_head_dim': 16,
+                      'v_head_dim': 16, 'n_routed_experts': 4, 'n_shared_experts': 1, 'num_experts_per_tok': 2,
+                      'moe_intermediate_size': 16, 'first_k_dense_replace': 1, 'n_group': 2, 'topk_group': 1,
+                      'norm_topk_prob': True, 'routed_scaling_factor': 2.5, 'num_attention_heads': 2,
+                      'num_key_value_heads': 2, 'rms_norm_eps': 1e-6, 'tie_word_embeddings': False,
+                      'head_dim': 8, 'intermediate_size': 24, 'scoring_func': 'sigmoid',
+                      'rope_parameters': {
+                          'rope_type': 'yarn', 'rope_theta': 10000.0, 'factor': 4.0, 'beta_fast': 32.0,
+                          'beta_slow': 1.0, 'mscale': 1.0, 'mscale_all_dim': 1.0,
+                          'original_max_position_embeddings': 64}}),
     'hf-gpt-oss': ('GptOss', 'GptOssForCausalLM',
                    {**SMALL, 'hidden_size': 32, 'intermediate_size': 32, 'num_local_experts': 3,
                     'num_experts_per_tok': 2, 'sliding_window': 20, 'tie_word_embeddings': False,
@@ -240,7 +251,22 @@ def quantize_gptq(model):
     return parts, {'quant_method': 'gptq', 'bits': 4, 'group_size': 32, 'desc_act': False}
 
 
-QUANTIZERS = {'hf-gpt-oss': quantize_mxfp4, 'hf-llama-gptq': quantize_gptq}
+def quantize_fp8(model):
+    """The projections as DeepSeek publishes them, but in blocks of 12 by 20."""
+    parts = {}
+    for name, parameter in model.named_parameters():
+        if '_proj' not in name or parameter.ndim != 2 or 'experts' in name:
+            continue
+        rows, columns = parameter.shape
+        codes = (torch.randn(rows, columns) * 60).to(torch.float8_e4m3fn)
+        scales = torch.rand(-(-rows // 12), -(-columns // 20)) * 0.005 + 0.001
+        wide = scales.repeat_interleave(12, 0)[:rows].repeat_interleave(20, 1)[:, :columns]
+        parameter.copy_(codes.float() * wide)
+        parts[name] = {name: codes, name + '_scale_inv': scales}
+    return parts, {'quant_method': 'fp8', 'fmt': 'e4m3', 'weight_block_size': [12, 20]}
+
+
+QUANTIZERS = {'hf-deepseek3': quantize_fp8, 'hf-gpt-oss': quantize_mxfp4, 'hf-llama-gptq': quantize_gptq}
 
 
 def replace_parts(folder, parts, quantization):

@@ -1,0 +1,87 @@
+/* DeepSeek's settings. Source: transformers' DeepseekV2 and DeepseekV3, and llama.cpp's converter. */
+
+#include "engine/model/hf-latent.h"
+
+#include "engine/format/error.h"
+#include "engine/format/json-members.h"
+
+#include <string.h>
+
+#define MAX_ROWS 65536
+/* GGUF's expert_gating_func. */
+#define GATING_SOFTMAX 1
+#define GATING_SIGMOID 2
+
+/* A size from 1 on. */
+static bool
+get_size(JsonObject *config, const char *name, uint64_t *size, GError **error)
+{
+    double number = sundog_json_get_number(config, name, 0);
+    *size = number >= 1 && number <= MAX_ROWS ? (uint64_t)number : 0;
+    return *size > 0 || sundog_error_set(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+                                         "config.json: %s is %g, expected a number from 1 to %d",
+                                         name, number, MAX_ROWS);
+}
+
+/* The later versions choose by sigmoid, whether or not they say so. */
+static void
+read_choice(SundogSource *source, JsonObject *config)
+{
+    bool is_later = strcmp(sundog_json_get_string(config, "model_type", ""), "deepseek_v2") != 0;
+    const char *usual = is_later ? "sigmoid" : "softmax";
+    const char *scoring = sundog_json_get_string(config, "scoring_func", usual);
+    sundog_source_set_uint(source, "expert_gating_func", "config.json: scoring_func",
+                           strcmp(scoring, "sigmoid") == 0 ? GATING_SIGMOID : GATING_SOFTMAX);
+    if (strcmp(sundog_json_get_string(config, "topk_method", ""), "greedy") == 0) {
+        sundog_source_unset(source, "expert_group_count");
+        sundog_source_unset(source, "expert_group_used_count");
+    }
+}
+
+/* With YaRN, scores grow by the square of the magnitude that mscale_all_dim gives; cosine and sine keep
+ * theirs only where both multipliers are the same. */
+static bool
+read_growth(SundogSource *source, JsonObject *config, GError **error)
+{
+    JsonObject *scaling = sundog_json_get_object(config, "rope_parameters");
+    if (scaling == NULL)
+        scaling = sundog_json_get_object(config, "rope_scaling");
+    double by = sundog_json_get_number(scaling, "mscale_all_dim", 0);
+    if (by == 0)
+        return true;
+    if (sundog_json_get_number(scaling, "mscale", 0) != by)
+        return sundog_error_set(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                                "config.json: mscale and mscale_all_dim differ, which is not "
+                                "known here");
+    sundog_source_set_float(source, "rope.scaling.yarn_log_multiplier",
+                            "config.json: mscale_all_dim", 0.1 * by);
+    return true;
+}
+
+bool
+sundog_hf_latent_read(SundogSource *source, JsonObject *config, SundogHfLatent *latent,
+                      GError **error)
+{
+    uint64_t kv_rank, n_rope, n_plain;
+    *latent = (SundogHfLatent){0};
+    if (!sundog_json_has(config, "kv_lora_rank"))
+        return true;
+    if (!get_size(config, "kv_lora_rank", &kv_rank, error) ||
+        !get_size(config, "qk_rope_head_dim", &n_rope, error) ||
+        !get_size(config, "qk_nope_head_dim", &n_plain, error) ||
+        !get_size(config, "v_head_dim", &latent->value_rows, error) ||
+        !get_size(config, "num_attention_heads", &latent->n_heads, error))
+        return false;
+    latent->key_rows = n_plain;
+    sundog_source_set_uint(source, "attention.key_length", "config.json: kv_lora_rank",
+                           kv_rank + n_rope);
+    sundog_source_set_uint(source, "attention.value_length", "config.json: kv_lora_rank", kv_rank);
+    sundog_source_set_uint(source, "attention.key_length_mla", "config.json: qk_nope_head_dim",
+                           n_plain + n_rope);
+    sundog_source_set_uint(source, "attention.value_length_mla", "config.json: v_head_dim",
+                           latent->value_rows);
+    sundog_source_set_uint(source, "attention.head_count_kv", "config.json: kv_lora_rank", 1);
+    sundog_source_set_uint(source, "rope.dimension_count", "config.json: qk_rope_head_dim", n_rope);
+    read_choice(source, config);
+    return read_growth(source, config, error);
+}
