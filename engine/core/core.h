@@ -17,7 +17,8 @@
  *                                             unfused program, for verify alone
  *   "weights": [{"name", "layout", "n_rows", "n_columns", "offset", "bytes"}]  within weights/data
  *   "plan": {"arena_bytes", "weight_bytes"}   the arena of forward and sample; the reference's may be larger
- *   "text": {"vocabulary": "text/vocabulary", "template": "text/template" or null}
+ *   "text": {"vocabulary": "text/vocabulary", "template": "text/template" or null, "syntax": how the
+ *            model writes calls and reasoning (see engine/text/output/output-syntax.h), may be absent}
  *   "sampling": {"default": {"temperature", "top_k", "top_p", "min_p", …}}
  *
  * A core for CUDA also has the members launches/NAME, a launch list for each program but the reference,

@@ -3,6 +3,7 @@
 #include "engine/prepare/manifest.h"
 
 #include "engine/core/step.h"
+#include "engine/text/output/output-syntax.h"
 
 #include <string.h>
 
@@ -109,6 +110,30 @@ describe_plan(const SundogPlan *plan)
     return object;
 }
 
+/* How the model writes calls and reasoning; NULL where it has no template, or a vocabulary that no
+ * tokenizer is made of. */
+static JsonObject *
+describe_syntax(const SundogModel *model)
+{
+    SundogWriter writer;
+    SundogReader reader;
+    const char *source = sundog_model_get_chat_template(model);
+    if (source == NULL)
+        return NULL;
+    sundog_writer_init(&writer);
+    sundog_vocabulary_write(sundog_model_get_vocabulary(model), &writer);
+    g_autoptr(GBytes) bytes = sundog_writer_steal(&writer);
+    gsize n_bytes;
+    const void *data = g_bytes_get_data(bytes, &n_bytes);
+    sundog_reader_init(&reader, data, n_bytes, SUNDOG_CORE_VOCABULARY);
+    g_autoptr(SundogTokenizer) tokenizer =
+        sundog_tokenizer_new(sundog_vocabulary_read(&reader), NULL);
+    if (tokenizer == NULL)
+        return NULL;
+    g_autoptr(SundogOutputSyntax) syntax = sundog_output_syntax_detect(source, tokenizer);
+    return sundog_output_syntax_print(syntax);
+}
+
 static JsonObject *
 describe_text(const SundogModel *model)
 {
@@ -118,6 +143,9 @@ describe_text(const SundogModel *model)
         json_object_set_string_member(text, "template", SUNDOG_CORE_TEMPLATE);
     else
         json_object_set_null_member(text, "template");
+    JsonObject *syntax = describe_syntax(model);
+    if (syntax != NULL)
+        json_object_set_object_member(text, "syntax", syntax);
     return text;
 }
 

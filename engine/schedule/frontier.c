@@ -98,7 +98,7 @@ find_tail(const SundogAutomaton *automaton, uint32_t state, unsigned depth)
         return automaton->accepting[state];
     }
     return !automaton->accepting[state] && end == first + 1 && depth < 8 &&
-           automaton->edges[first].kind == SUNDOG_EDGE_EMPTY &&
+           automaton->edges[first].kind == SUNDOG_AUTOMATON_EMPTY &&
            find_tail(automaton, automaton->edges[first].to, depth + 1);
 }
 
@@ -109,7 +109,7 @@ classify_states(SundogFrontiers *frontiers)
     for (uint32_t i = 0; i < automaton->n_states; i++) {
         frontiers->is_tail[i] = find_tail(automaton, i, 0);
         for (uint32_t j = automaton->first_edges[i]; j < automaton->first_edges[i + 1]; j++) {
-            frontiers->takes_bytes[i] |= automaton->edges[j].kind == SUNDOG_EDGE_BYTES;
+            frontiers->takes_bytes[i] |= automaton->edges[j].kind == SUNDOG_AUTOMATON_BYTES;
         }
     }
 }
@@ -236,7 +236,7 @@ visit(SundogFrontiers *frontiers, uint32_t state, uint32_t count, uint32_t frame
 }
 
 static void
-follow_repeat(SundogFrontiers *frontiers, const SundogEdge *edge, const Visit *from)
+follow_repeat(SundogFrontiers *frontiers, const SundogAutomatonEdge *edge, const Visit *from)
 {
     bool open = edge->most == SUNDOG_AUTOMATON_UNBOUNDED;
     if (open || from->count < edge->most) {
@@ -253,7 +253,7 @@ follow_repeat(SundogFrontiers *frontiers, const SundogEdge *edge, const Visit *f
 /* A call as a rule's last deed returns to where the rule itself returns: so recursion at the end of a
  * rule does not grow. */
 static void
-follow_call(SundogFrontiers *frontiers, const SundogEdge *edge, const Visit *from)
+follow_call(SundogFrontiers *frontiers, const SundogAutomatonEdge *edge, const Visit *from)
 {
     uint32_t frame = from->frame;
     if (!frontiers->is_tail[edge->to]) {
@@ -268,12 +268,12 @@ follow_edges(SundogFrontiers *frontiers, const Visit *from)
     const SundogAutomaton *automaton = frontiers->automaton;
     uint32_t end = automaton->first_edges[from->state + 1];
     for (uint32_t i = automaton->first_edges[from->state]; i < end; i++) {
-        const SundogEdge *edge = &automaton->edges[i];
-        if (edge->kind == SUNDOG_EDGE_EMPTY) {
+        const SundogAutomatonEdge *edge = &automaton->edges[i];
+        if (edge->kind == SUNDOG_AUTOMATON_EMPTY) {
             visit(frontiers, edge->to, 0, from->frame);
-        } else if (edge->kind == SUNDOG_EDGE_CALL) {
+        } else if (edge->kind == SUNDOG_AUTOMATON_CALL) {
             follow_call(frontiers, edge, from);
-        } else if (edge->kind == SUNDOG_EDGE_REPEAT) {
+        } else if (edge->kind == SUNDOG_AUTOMATON_REPEAT) {
             follow_repeat(frontiers, edge, from);
         }
     }
@@ -376,8 +376,8 @@ make_step(SundogFrontiers *frontiers, const SundogFrontier *from, uint8_t byte)
         const SundogPlace *place = &from->places[i];
         uint32_t end = automaton->first_edges[place->state + 1];
         for (uint32_t j = automaton->first_edges[place->state]; j < end; j++) {
-            const SundogEdge *edge = &automaton->edges[j];
-            if (edge->kind == SUNDOG_EDGE_BYTES && edge->low <= byte && byte <= edge->high) {
+            const SundogAutomatonEdge *edge = &automaton->edges[j];
+            if (edge->kind == SUNDOG_AUTOMATON_BYTES && edge->low <= byte && byte <= edge->high) {
                 visit(frontiers, edge->to, 0, place->frame);
             }
         }

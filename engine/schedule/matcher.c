@@ -226,10 +226,10 @@ add_place(SundogMatcher *matcher, SundogPlace place, uint64_t *mask)
 static uint32_t
 clamp_count(const SundogMatcher *matcher, SundogFrame frame)
 {
-    const SundogEdge *edge =
+    const SundogAutomatonEdge *edge =
         &matcher->automaton->edges[matcher->automaton->first_edges[frame.state]];
     uint32_t margin = matcher->trie->depth + 1u, count = frame.count;
-    if (count == 0 || edge->kind != SUNDOG_EDGE_REPEAT) {
+    if (count == 0 || edge->kind != SUNDOG_AUTOMATON_REPEAT) {
         return count;
     }
     if (count < edge->least) {

@@ -2,6 +2,8 @@
 
 #include "engine/server/answer.h"
 
+#include "engine/server/answer-pieces.h"
+
 static void
 tool_call_free(void *data)
 {
@@ -23,6 +25,7 @@ answer_free(SundogAnswer *answer)
     g_string_free(answer->reasoning, true);
     g_string_free(answer->text, true);
     g_ptr_array_unref(answer->tool_calls);
+    sundog_output_parser_free(answer->parser);
     g_free(answer);
 }
 
@@ -32,9 +35,11 @@ static void
 on_text(SundogGeneration *generation, const char *text, size_t n_bytes, void *data)
 {
     SundogAnswer *answer = data;
-    g_string_append_len(answer->text, text, (gssize)n_bytes);
-    if (answer->request->stream && answer->form->text)
-        answer->form->text(answer, text, n_bytes);
+    answer->is_feeding = true;
+    sundog_answer_feed_pieces(answer, text, n_bytes);
+    answer->is_feeding = false;
+    if (answer->is_gone)
+        answer_free(answer);
 }
 
 static void
@@ -49,9 +54,10 @@ on_ended(SundogGeneration *generation, const SundogApiError *error, void *data)
 {
     SundogAnswer *answer = data;
     sundog_exchange_set_gone(answer->exchange, NULL, NULL);
-    if (!error)
+    if (!error) {
+        sundog_answer_finish_pieces(answer, generation->state == SUNDOG_GENERATION_STOP);
         answer->form->end(answer);
-    else if (answer->form->fail)
+    } else if (answer->form->fail)
         answer->form->fail(answer, error);
     else
         sundog_exchange_fail(answer->exchange, sundog_api_error_copy(error));
@@ -65,26 +71,14 @@ on_gone(void *data)
     SundogAnswer *answer = data;
     sundog_supervisor_abandon(answer->server->supervisor, answer->generation);
     sundog_server_keep(answer->server, answer->request->keep_alive_ms);
-    answer_free(answer);
+    /* Told to a client that does not read, a piece may be what ends it. */
+    if (answer->is_feeding)
+        answer->is_gone = true;
+    else
+        answer_free(answer);
 }
 
 /* Beginning */
-
-static SundogApiError *
-check_supported(const SundogCompletionRequest *request)
-{
-    const char *field = NULL;
-    if (request->prompt.tools && json_array_get_length(request->prompt.tools) > 0 &&
-        request->tool_choice != SUNDOG_TOOL_CHOICE_NONE)
-        field = "tools";
-    else if (request->tool_choice >= SUNDOG_TOOL_CHOICE_REQUIRED)
-        field = "tool_choice";
-    else if (request->format == SUNDOG_ANSWER_FORMAT_GRAMMAR)
-        field = "grammar";
-    else if (request->format != SUNDOG_ANSWER_FORMAT_TEXT)
-        field = "response_format";
-    return field ? sundog_api_error_new(SUNDOG_API_ERROR_UNSUPPORTED, field, field, NULL) : NULL;
-}
 
 /* Refused here, before headers go out, so that the client sees a status and not an event. */
 static SundogApiError *
@@ -100,9 +94,9 @@ check_length(SundogServer *server, const SundogCompletionRequest *request, const
                                 n_context, NULL);
 }
 
-/* Takes the tokens. */
+/* Takes the tokens and the automaton, which may be NULL. */
 static void
-make_generation(SundogAnswer *answer, GArray *tokens)
+make_generation(SundogAnswer *answer, GArray *tokens, SundogAutomaton *automaton)
 {
     const SundogCompletionRequest *request = answer->request;
     bool tells_progress = request->stream && request->progress && answer->form->progress;
@@ -110,6 +104,8 @@ make_generation(SundogAnswer *answer, GArray *tokens)
         sundog_generation_new(answer->form->id_prefix, answer->form->endpoint, request->core,
                               tokens, (const char *const *)request->stops);
     answer->generation->submit = request->submit;
+    if (automaton)
+        sundog_generation_constrain(answer->generation, automaton);
     answer->generation->data = answer;
     answer->generation->calls = (SundogGenerationCalls){
         .text = on_text, .progress = tells_progress ? on_progress : NULL, .ended = on_ended};
@@ -155,14 +151,20 @@ on_encoded(SundogEncoded *encoded, void *data)
         answer_free(answer);
         return;
     }
+    const char *prompt =
+        encoded->rendering ? sundog_rendering_get_text(encoded->rendering, NULL) : NULL;
+    SundogAutomaton *automaton = NULL;
     if (!encoded->error)
         encoded->error = check(answer, encoded->tokens);
+    if (!encoded->error)
+        automaton = sundog_answer_constrain(answer->request, prompt, &encoded->error);
     if (encoded->error) {
         sundog_exchange_fail(answer->exchange, g_steal_pointer(&encoded->error));
         answer_free(answer);
         return;
     }
-    make_generation(answer, g_steal_pointer(&encoded->tokens));
+    make_generation(answer, g_steal_pointer(&encoded->tokens), automaton);
+    sundog_answer_begin_pieces(answer, prompt);
     submit(answer);
 }
 
@@ -180,12 +182,7 @@ sundog_answer_start(SundogExchange *exchange, SundogCompletionRequest *request,
     answer->reasoning = g_string_new(NULL);
     answer->text = g_string_new(NULL);
     answer->tool_calls = g_ptr_array_new_with_free_func(tool_call_free);
-    SundogApiError *error = check_supported(request);
-    if (error) {
-        sundog_exchange_fail(exchange, error);
-        answer_free(answer);
-        return;
-    }
+    sundog_completion_request_settle(request);
     sundog_prompt_encode_async(&request->prompt, request->core, exchange, on_encoded, answer);
 }
 

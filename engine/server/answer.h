@@ -13,6 +13,7 @@
 
 #include "engine/server/completion-request.h"
 #include "engine/server/service.h"
+#include "engine/text/output/output-parser.h"
 
 typedef enum {
     SUNDOG_ANSWER_STOP,          /* the model ended its turn, or a person its request */
@@ -57,7 +58,10 @@ struct SundogAnswer {
     int64_t created; /* seconds since 1970 */
     GString *reasoning;
     GString *text;
-    GPtrArray *tool_calls; /* SundogToolCall */
+    GPtrArray *tool_calls;      /* SundogToolCall */
+    SundogOutputParser *parser; /* NULL where all is content */
+    bool is_feeding;            /* pieces are being told: what they came from must stay */
+    bool is_gone;               /* the client left meanwhile */
 };
 
 /* Begins the answer; replies in any case. Takes request and data. */

@@ -43,6 +43,7 @@ sundog_completion_request_free(SundogCompletionRequest *request)
     sundog_core_text_unref(request->core);
     sundog_prompt_clear(&request->prompt);
     g_free(request->tool_name);
+    g_free(request->effort);
     g_clear_pointer(&request->schema, json_node_unref);
     g_free(request->grammar);
     g_strfreev(request->stops);
@@ -131,6 +132,28 @@ sundog_completion_request_read_sampling(SundogCompletionRequest *request, JsonOb
     return read && read_seed(request, object, error);
 }
 
+static JsonNode *
+new_boolean(bool value)
+{
+    return json_node_init_boolean(json_node_alloc(), value);
+}
+
+void
+sundog_completion_request_settle(SundogCompletionRequest *request)
+{
+    /* The two names by which templates ask. */
+    static const char *const names[] = {"enable_thinking", "thinking"};
+    bool reasons = request->reasoning == SUNDOG_REASONING_ON;
+    if (!request->prompt.messages)
+        return;
+    for (size_t i = 0; request->reasoning != SUNDOG_REASONING_DEFAULT && i < G_N_ELEMENTS(names);
+         i++)
+        sundog_prompt_set_variable(&request->prompt, names[i], new_boolean(reasons));
+    if (request->effort)
+        sundog_prompt_set_variable(&request->prompt, "reasoning_effort",
+                                   json_node_init_string(json_node_alloc(), request->effort));
+}
+
 /* Encoding alone */
 
 typedef struct {
@@ -160,6 +183,7 @@ sundog_completion_request_encode(SundogCompletionRequest *request, SundogExchang
                                                const SundogEncoded *encoded))
 {
     Encoding *encoding = g_new0(Encoding, 1);
+    sundog_completion_request_settle(request);
     *encoding = (Encoding){sundog_exchange_ref(exchange), request, reply};
     sundog_prompt_encode_async(&request->prompt, request->core, exchange, on_encoded, encoding);
 }

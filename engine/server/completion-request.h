@@ -40,6 +40,7 @@ typedef struct {
     bool is_strict; /* of the schema: as OpenAI's subset demands */
     char *grammar;
     SundogReasoning reasoning;
+    char *effort; /* of reasoning, a word for the template, or NULL */
     bool stream;
     bool progress;         /* comments in the stream before the first token */
     char **stops;          /* NULL-terminated, or NULL */
@@ -63,6 +64,8 @@ bool sundog_completion_request_read_sampling(SundogCompletionRequest *request, J
 bool sundog_completion_request_read_stops(SundogCompletionRequest *request, JsonObject *object,
                                           const char *key, SundogApiError **error);
 
+/* Once all is read: what the request says of reasoning becomes variables of the template. */
+void sundog_completion_request_settle(SundogCompletionRequest *request);
 /* Encodes the prompt and replies: with the error, or by `reply`, which must. Takes the request. */
 void sundog_completion_request_encode(SundogCompletionRequest *request, SundogExchange *exchange,
                                       void (*reply)(SundogExchange *exchange,

@@ -5,6 +5,8 @@
 #include "engine/format/error.h"
 #include "engine/format/json-members.h"
 #include "engine/format/json.h"
+#include "engine/text/tokenizer/token-bytes.h"
+#include "engine/wire/messages.h"
 
 #define MAX_TEMPLATE_BYTES (4u << 20)
 
@@ -52,6 +54,33 @@ open_template(SundogCoreText *text, const SundogPackage *package, GError **error
     return text->chat_template != NULL;
 }
 
+static bool
+open_syntax(SundogCoreText *text, GError **error)
+{
+    JsonNode *node = json_object_get_member(text->manifest, "text");
+    JsonObject *members = node && JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
+    JsonNode *syntax = members ? json_object_get_member(members, "syntax") : NULL;
+    if (!text->chat_template || !syntax || !JSON_NODE_HOLDS_OBJECT(syntax))
+        return true;
+    text->syntax = sundog_output_syntax_parse(json_node_get_object(syntax), error);
+    if (!text->syntax)
+        return false;
+    text->syntax_tokens = sundog_output_syntax_find_tokens(text->syntax, text->tokenizer);
+    return true;
+}
+
+GVariant *
+sundog_core_text_get_vocabulary(SundogCoreText *text)
+{
+    if (!text->vocabulary) {
+        g_autoptr(SundogTokenBytes) tokens = sundog_token_bytes_new(text->tokenizer);
+        SundogWireVocabulary vocabulary = {tokens->ends, tokens->n_tokens, tokens->bytes->data,
+                                           tokens->bytes->len};
+        text->vocabulary = g_variant_ref_sink(sundog_wire_vocabulary_pack(&vocabulary));
+    }
+    return text->vocabulary;
+}
+
 static void
 read_manifest(SundogCoreText *text, const SundogPackage *package)
 {
@@ -80,7 +109,8 @@ sundog_core_text_open(const SundogLibraryEntry *entry, SundogKeyring *keyring, G
     text->name = g_strdup(entry->name);
     text->path = g_strdup(entry->path);
     read_manifest(text, package);
-    if (!open_tokenizer(text, package, error) || !open_template(text, package, error))
+    if (!open_tokenizer(text, package, error) || !open_template(text, package, error) ||
+        !open_syntax(text, error))
         return NULL;
     return g_steal_pointer(&text);
 }
@@ -98,6 +128,9 @@ sundog_core_text_unref(SundogCoreText *text)
     if (!text || --text->n_references > 0)
         return;
     sundog_template_free(text->chat_template);
+    sundog_output_syntax_free(text->syntax);
+    g_clear_pointer(&text->syntax_tokens, g_array_unref);
+    g_clear_pointer(&text->vocabulary, g_variant_unref);
     sundog_tokenizer_free(text->tokenizer);
     g_clear_pointer(&text->manifest, json_object_unref);
     g_free(text->name);

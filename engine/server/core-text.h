@@ -6,7 +6,7 @@
  */
 
 #include "engine/library/library.h"
-#include "engine/text/template/template.h"
+#include "engine/text/output/output-syntax.h"
 
 typedef struct {
     int n_references;
@@ -16,7 +16,10 @@ typedef struct {
     SundogTokenizer *tokenizer;
     SundogTemplate *chat_template; /* or NULL */
     char *template_source;         /* of it, or NULL */
+    SundogOutputSyntax *syntax;    /* or NULL */
+    GArray *syntax_tokens;         /* uint32_t: control tokens that its marks are made of */
     uint32_t context_length;       /* of the core's bounds */
+    GVariant *vocabulary;          /* as the wire's VOCABULARY, once it was asked for */
     JsonObject *manifest;
 } SundogCoreText;
 
@@ -24,6 +27,8 @@ SundogCoreText *sundog_core_text_open(const SundogLibraryEntry *entry, SundogKey
                                       GError **error);
 SundogCoreText *sundog_core_text_ref(SundogCoreText *text);
 void sundog_core_text_unref(SundogCoreText *text);
+/* The payload of VOCABULARY, made when first asked for; borrowed. Main context. */
+GVariant *sundog_core_text_get_vocabulary(SundogCoreText *text);
 /* A number of the profile "default", or otherwise. */
 double sundog_core_text_get_sampling(const SundogCoreText *text, const char *key, double otherwise);
 

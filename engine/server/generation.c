@@ -39,6 +39,7 @@ sundog_generation_unref(SundogGeneration *generation)
     sundog_core_text_unref(generation->core);
     g_array_unref(generation->prompt);
     g_array_unref(generation->produced);
+    g_free(generation->automaton);
     g_free(generation->name);
     g_free(generation);
 }
@@ -47,6 +48,14 @@ bool
 sundog_generation_is_over(const SundogGeneration *generation)
 {
     return generation->state >= SUNDOG_GENERATION_STOP;
+}
+
+void
+sundog_generation_constrain(SundogGeneration *generation, SundogAutomaton *automaton)
+{
+    generation->automaton = sundog_automaton_write(automaton, &generation->submit.n_automaton);
+    generation->submit.automaton = generation->automaton;
+    sundog_automaton_free(automaton);
 }
 
 GVariant *

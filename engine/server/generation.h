@@ -12,6 +12,7 @@
 #include "engine/server/api-error.h"
 #include "engine/server/core-text.h"
 #include "engine/text/decoder.h"
+#include "engine/wire/automaton.h"
 #include "engine/wire/messages.h"
 
 typedef enum {
@@ -43,6 +44,7 @@ struct SundogGeneration {
     SundogDecoder *decoder;
     GArray *prompt;      /* uint32_t */
     GArray *produced;    /* uint32_t */
+    uint32_t *automaton; /* words of the constraint, or NULL; in `submit` */
     SundogSubmit submit; /* arrays are filled in when it is sent */
     SundogGenerationCalls calls;
     void *data;
@@ -69,6 +71,8 @@ SundogGeneration *sundog_generation_ref(SundogGeneration *generation);
 void sundog_generation_unref(SundogGeneration *generation);
 
 bool sundog_generation_is_over(const SundogGeneration *generation);
+/* Holds the answer to an automaton, which is taken. Before it is submitted. */
+void sundog_generation_constrain(SundogGeneration *generation, SundogAutomaton *automaton);
 /* The payload of SUBMIT under this id, floating. */
 GVariant *sundog_generation_pack(SundogGeneration *generation, uint64_t id);
 /* Takes token number index; false once a stop string ended it. Tokens known already are ignored. */

@@ -18,6 +18,24 @@ sundog_prompt_clear(SundogPrompt *prompt)
     g_clear_pointer(&prompt->tokens, g_array_unref);
 }
 
+void
+sundog_prompt_set_tools(SundogPrompt *prompt, JsonArray *tools)
+{
+    g_clear_pointer(&prompt->tools, json_array_unref);
+    prompt->tools = sundog_chat_normalise_tools(tools);
+}
+
+void
+sundog_prompt_set_variable(SundogPrompt *prompt, const char *name, JsonNode *value)
+{
+    if (!prompt->variables)
+        prompt->variables = json_object_new();
+    if (json_object_has_member(prompt->variables, name))
+        json_node_unref(value);
+    else
+        json_object_set_member(prompt->variables, name, value);
+}
+
 static GArray *
 encode_chat(const SundogPrompt *prompt, const SundogCoreText *core, SundogRendering **rendering,
             SundogApiError **error)
@@ -25,7 +43,9 @@ encode_chat(const SundogPrompt *prompt, const SundogCoreText *core, SundogRender
     SundogChat chat = {.messages = prompt->messages,
                        .add_generation_prompt = prompt->adds_turn,
                        .continues = prompt->continues,
-                       .extra = prompt->variables};
+                       .extra = prompt->variables,
+                       .tools = prompt->tools,
+                       .syntax = core->syntax};
     if (!core->chat_template) {
         sundog_api_error_set(error, SUNDOG_API_ERROR_NO_TEMPLATE, "model", core->name, NULL);
         return NULL;

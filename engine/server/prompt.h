@@ -26,6 +26,11 @@ typedef struct {
 } SundogPrompt;
 
 void sundog_prompt_clear(SundogPrompt *prompt);
+/* Tools as a client sent them, in OpenAI's form: those that are functions are kept, as templates can
+ * take them. */
+void sundog_prompt_set_tools(SundogPrompt *prompt, JsonArray *tools);
+/* A variable of the template, unless the client has set it. Takes the value. */
+void sundog_prompt_set_variable(SundogPrompt *prompt, const char *name, JsonNode *value);
 
 /* Tokens (GArray of uint32_t, owned by the caller), or NULL and the reason. rendering: what a chat's
  * template made, or NULL where it is not wanted. Any thread. */

@@ -21,6 +21,7 @@ struct SundogSupervisor {
     int64_t failed_at;
     unsigned n_deaths_in_row; /* without a token in between */
     bool was_ready;           /* the present process */
+    bool has_vocabulary;      /* the present process was sent it */
     guint backoff_timer;
     bool is_unloading;
     void (*unloaded)(void *data);

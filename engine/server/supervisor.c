@@ -245,6 +245,7 @@ start_engine(SundogSupervisor *supervisor)
     g_clear_pointer(&supervisor->phase, g_free);
     supervisor->progress = 0;
     supervisor->was_ready = false;
+    supervisor->has_vocabulary = false;
     sundog_supervisor_set_state(supervisor, SUNDOG_ENGINE_STARTING);
     g_autoptr(GError) error = NULL;
     supervisor->process = sundog_engine_process_start(
@@ -300,6 +301,11 @@ submit_next(SundogSupervisor *supervisor, SundogGeneration *generation)
     if (!fits(supervisor, generation))
         return;
     uint64_t id = sundog_request_queue_start(supervisor->queue, generation);
+    if (generation->automaton && !supervisor->has_vocabulary) {
+        supervisor->has_vocabulary = true;
+        sundog_supervisor_send(supervisor, SUNDOG_MESSAGE_VOCABULARY,
+                               sundog_core_text_get_vocabulary(generation->core));
+    }
     sundog_supervisor_send(supervisor, SUNDOG_MESSAGE_SUBMIT,
                            sundog_generation_pack(generation, id));
     if (generation->calls.progress && !generation->produced->len)

@@ -3,6 +3,8 @@
 #include "engine/text/chat.h"
 
 #include "engine/format/error.h"
+#include "engine/format/json.h"
+#include "engine/text/chat-tools.h"
 #include <string.h>
 
 /* The vocabulary's tokens as a template names them. */
@@ -79,7 +81,7 @@ copy_members(JsonObject *from, JsonObject *to)
 }
 
 static JsonObject *
-normalise_message(JsonNode *node, unsigned index, GError **error)
+normalise_message(JsonNode *node, unsigned index, const SundogOutputSyntax *syntax, GError **error)
 {
     if (!JSON_NODE_HOLDS_OBJECT(node)) {
         fail(error, "messages[%u]: expected an object", index);
@@ -94,15 +96,20 @@ normalise_message(JsonNode *node, unsigned index, GError **error)
     g_autofree char *content = dup_content(message, index, error);
     if (content == NULL)
         return NULL;
-    JsonObject *copy = json_object_new();
+    g_autoptr(JsonObject) copy = json_object_new();
     copy_members(message, copy);
+    if (!sundog_chat_convert_calls(copy, index, syntax != NULL && syntax->text_arguments, error))
+        return NULL;
     json_object_set_string_member(copy, "role", strcmp(role, "developer") == 0 ? "system" : role);
     json_object_set_string_member(copy, "content", content);
-    return copy;
+    if (syntax != NULL && syntax->null_content && *content == '\0' &&
+        json_object_has_member(copy, "tool_calls"))
+        json_object_set_null_member(copy, "content");
+    return g_steal_pointer(&copy);
 }
 
 static JsonArray *
-normalise(JsonArray *messages, GError **error)
+normalise(JsonArray *messages, const SundogOutputSyntax *syntax, GError **error)
 {
     g_autoptr(JsonArray) list = json_array_new();
     unsigned n = messages != NULL ? json_array_get_length(messages) : 0;
@@ -111,7 +118,8 @@ normalise(JsonArray *messages, GError **error)
         return NULL;
     }
     for (unsigned i = 0; i < n; i++) {
-        JsonObject *message = normalise_message(json_array_get_element(messages, i), i, error);
+        JsonObject *message =
+            normalise_message(json_array_get_element(messages, i), i, syntax, error);
         if (message == NULL)
             return NULL;
         json_array_add_object_element(list, message);
@@ -228,6 +236,9 @@ make_variables(const SundogTokenizer *tokenizer, const SundogChat *chat, JsonArr
     json_object_set_null_member(variables, "documents");
     if (chat->extra != NULL)
         set_extra(variables, chat->extra);
+    bool by_prompt = chat->syntax != NULL && chat->syntax->by_prompt;
+    if (chat->tools != NULL && json_array_get_length(chat->tools) > 0 && !by_prompt)
+        json_object_set_array_member(variables, "tools", json_array_ref(chat->tools));
     set_tokens(variables, tokenizer);
     json_object_set_boolean_member(variables, "add_generation_prompt", chat->add_generation_prompt);
     json_object_set_array_member(variables, "messages", json_array_ref(messages));
@@ -348,9 +359,14 @@ GArray *
 sundog_chat_encode(const SundogTemplate *chat_template, const SundogTokenizer *tokenizer,
                    const SundogChat *chat, SundogRendering **rendering, GError **error)
 {
-    g_autoptr(JsonArray) messages = normalise(chat->messages, error);
+    g_autoptr(JsonArray) messages = normalise(chat->messages, chat->syntax, error);
     if (messages == NULL)
         return NULL;
+    if (chat->syntax != NULL && chat->syntax->by_prompt) {
+        JsonArray *explained = sundog_chat_explain_tools(messages, chat->tools);
+        json_array_unref(messages);
+        messages = explained;
+    }
     g_autofree char *beginning = chat->continues ? steal_beginning(messages) : NULL;
     g_autoptr(SundogRendering) rendered =
         render_messages(chat_template, tokenizer, chat, messages, error);

@@ -16,7 +16,9 @@
 struct SundogDecoder {
     const SundogTokenizer *tokenizer;
     SundogStopMatcher *matcher;
-    bool begins;       /* The next byte is the text's first. */
+    bool begins;           /* The next byte is the text's first. */
+    const uint32_t *shown; /* [n_shown] control tokens that are spelled out */
+    size_t n_shown;
     GByteArray *bytes; /* of the token and the incomplete character before it */
     GString *held;     /* whole characters that may begin a stop string */
     const char *stop;  /* the one that was met, owned by the matcher */
@@ -117,12 +119,29 @@ leave_added_space_out(SundogDecoder *decoder)
         g_byte_array_remove_index(decoder->bytes, 0);
 }
 
+void
+sundog_decoder_show(SundogDecoder *decoder, const uint32_t *tokens, size_t n_tokens)
+{
+    decoder->shown = tokens;
+    decoder->n_shown = n_tokens;
+}
+
+static bool
+is_shown(const SundogDecoder *decoder, uint32_t token)
+{
+    for (size_t i = 0; i < decoder->n_shown; i++)
+        if (decoder->shown[i] == token)
+            return true;
+    return false;
+}
+
 bool
 sundog_decoder_feed(SundogDecoder *decoder, uint32_t token, GString *text)
 {
     if (decoder->stop != NULL)
         return false;
-    sundog_tokenizer_append_bytes(decoder->tokenizer, token, false, decoder->bytes);
+    sundog_tokenizer_append_bytes(decoder->tokenizer, token, is_shown(decoder, token),
+                                  decoder->bytes);
     leave_added_space_out(decoder);
     hold_characters(decoder);
     if (decoder->stop != NULL) {

@@ -19,6 +19,9 @@ void sundog_decoder_free(SundogDecoder *decoder);
  * the model's own. */
 void sundog_decoder_begin_text(SundogDecoder *decoder);
 
+/* Control tokens whose spelling is shown like any text; the others are left out. Borrowed. */
+void sundog_decoder_show(SundogDecoder *decoder, const uint32_t *tokens, size_t n_tokens);
+
 /* Feeds one token and appends what may be shown now. Returns false once a stop string was met: the
  * text before it has been given, nothing more will be. */
 bool sundog_decoder_feed(SundogDecoder *decoder, uint32_t token, GString *text);

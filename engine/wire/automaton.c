@@ -14,7 +14,7 @@ sundog_automaton_new(uint32_t n_states, uint32_t n_edges)
     automaton->n_edges = n_edges;
     automaton->first_edges = g_new0(uint32_t, n_states + 1);
     automaton->accepting = g_new0(bool, n_states);
-    automaton->edges = g_new0(SundogEdge, n_edges);
+    automaton->edges = g_new0(SundogAutomatonEdge, n_edges);
     return automaton;
 }
 
@@ -41,7 +41,7 @@ sundog_automaton_write(const SundogAutomaton *automaton, uint32_t *n_words)
         *next++ = automaton->first_edges[i] << 1 | automaton->accepting[i];
     }
     for (uint32_t i = 0; i < automaton->n_edges; i++) {
-        const SundogEdge *edge = &automaton->edges[i];
+        const SundogAutomatonEdge *edge = &automaton->edges[i];
         *next++ = edge->kind | (uint32_t)edge->low << 8 | (uint32_t)edge->high << 16;
         *next++ = edge->to;
         *next++ = edge->rule;
@@ -67,14 +67,14 @@ refuse(GError **error, const char *format, ...)
 static bool
 check_edge(const SundogAutomaton *automaton, uint32_t state, uint32_t index, GError **error)
 {
-    const SundogEdge *edge = &automaton->edges[index];
+    const SundogAutomatonEdge *edge = &automaton->edges[index];
     uint32_t n = automaton->first_edges[state + 1] - automaton->first_edges[state];
-    if (edge->kind > SUNDOG_EDGE_REPEAT || edge->to >= automaton->n_states ||
+    if (edge->kind > SUNDOG_AUTOMATON_REPEAT || edge->to >= automaton->n_states ||
         edge->rule >= automaton->n_states || edge->low > edge->high || edge->least > edge->most ||
         edge->least == SUNDOG_AUTOMATON_UNBOUNDED) {
         return refuse(error, "an automaton whose edge %u of %u is none", index, automaton->n_edges);
     }
-    if (edge->kind == SUNDOG_EDGE_REPEAT && n != 1) {
+    if (edge->kind == SUNDOG_AUTOMATON_REPEAT && n != 1) {
         return refuse(error, "an automaton whose state %u repeats and has %u edges", state, n);
     }
     return true;
@@ -124,13 +124,13 @@ sundog_automaton_read(const uint32_t *words, uint32_t n_words, GError **error)
     automaton->first_edges[n_states] = n_edges;
     words += n_states;
     for (uint32_t i = 0; i < n_edges; i++, words += EDGE_WORDS) {
-        automaton->edges[i] = (SundogEdge){.kind = (uint8_t)words[0],
-                                           .low = (uint8_t)(words[0] >> 8),
-                                           .high = (uint8_t)(words[0] >> 16),
-                                           .to = words[1],
-                                           .rule = words[2],
-                                           .least = words[3],
-                                           .most = words[4]};
+        automaton->edges[i] = (SundogAutomatonEdge){.kind = (uint8_t)words[0],
+                                                    .low = (uint8_t)(words[0] >> 8),
+                                                    .high = (uint8_t)(words[0] >> 16),
+                                                    .to = words[1],
+                                                    .rule = words[2],
+                                                    .least = words[3],
+                                                    .most = words[4]};
     }
     return check(automaton, error) ? g_steal_pointer(&automaton) : NULL;
 }

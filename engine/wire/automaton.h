@@ -24,29 +24,29 @@
 #define SUNDOG_AUTOMATON_CONTROL_BYTE 0xFF
 
 typedef enum {
-    SUNDOG_EDGE_EMPTY,  /* takes nothing */
-    SUNDOG_EDGE_BYTES,  /* takes one byte from low to high */
-    SUNDOG_EDGE_CALL,   /* takes a run of the rule */
-    SUNDOG_EDGE_REPEAT, /* takes `least` to `most` runs of it; the only edge of its state */
-} SundogEdgeKind;
+    SUNDOG_AUTOMATON_EMPTY,  /* takes nothing */
+    SUNDOG_AUTOMATON_BYTES,  /* takes one byte from low to high */
+    SUNDOG_AUTOMATON_CALL,   /* takes a run of the rule */
+    SUNDOG_AUTOMATON_REPEAT, /* takes `least` to `most` runs of it; the only edge of its state */
+} SundogAutomatonEdgeKind;
 
 typedef struct {
-    uint8_t kind; /* of SundogEdgeKind */
+    uint8_t kind; /* of SundogAutomatonEdgeKind */
     uint8_t low;
     uint8_t high;
     uint32_t to;
     uint32_t rule;
     uint32_t least;
     uint32_t most;
-} SundogEdge;
+} SundogAutomatonEdge;
 
 typedef struct {
     uint32_t n_states;
     uint32_t n_edges;
     uint32_t start;
-    uint32_t *first_edges; /* [n_states + 1] */
-    bool *accepting;       /* [n_states] */
-    SundogEdge *edges;     /* [n_edges] by state */
+    uint32_t *first_edges;      /* [n_states + 1] */
+    bool *accepting;            /* [n_states] */
+    SundogAutomatonEdge *edges; /* [n_edges] by state */
 } SundogAutomaton;
 
 /* Of zeroed arrays, to be filled by its maker. */

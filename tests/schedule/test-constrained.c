@@ -30,11 +30,11 @@ static void
 make_automaton(void)
 {
     g_autoptr(SundogAutomaton) automaton = sundog_automaton_new(4, 4);
-    const SundogEdge edges[] = {
-        {.kind = SUNDOG_EDGE_BYTES, .low = '0', .high = '9', .to = 1},
-        {.kind = SUNDOG_EDGE_BYTES, .low = 'x', .high = 'x', .to = 3},
-        {.kind = SUNDOG_EDGE_BYTES, .low = '0', .high = '9', .to = 2},
-        {.kind = SUNDOG_EDGE_BYTES, .low = '0', .high = '9', .to = 0},
+    const SundogAutomatonEdge edges[] = {
+        {.kind = SUNDOG_AUTOMATON_BYTES, .low = '0', .high = '9', .to = 1},
+        {.kind = SUNDOG_AUTOMATON_BYTES, .low = 'x', .high = 'x', .to = 3},
+        {.kind = SUNDOG_AUTOMATON_BYTES, .low = '0', .high = '9', .to = 2},
+        {.kind = SUNDOG_AUTOMATON_BYTES, .low = '0', .high = '9', .to = 0},
     };
     const uint32_t first[] = {0, 2, 3, 4, 4};
     memcpy(automaton->edges, edges, sizeof edges);

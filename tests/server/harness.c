@@ -103,7 +103,11 @@ make_manifest(const char *name)
         "\"model\":{\"name\":\"%s\",\"architecture\":\"llama\",\"licence\":\"MIT\","
         "\"n_parameters\":1000,\"context_length\":2048,\"n_vocabulary\":259},"
         "\"plan\":{\"arena_bytes\":1000,\"weight_bytes\":2000},"
-        "\"text\":{\"vocabulary\":\"text/vocabulary\",\"template\":\"text/template\"}}",
+        "\"text\":{\"vocabulary\":\"text/vocabulary\",\"template\":\"text/template\",\"syntax\":{"
+        "\"calls\":\"object\",\"by_prompt\":true,\"section_open\":\"\",\"section_close\":\"\","
+        "\"call_open\":\"<tool_call>\",\"call_close\":\"</tool_call>\",\"name_key\":\"name\","
+        "\"arguments_key\":\"arguments\",\"reasoning_open\":\"<think>\",\"reasoning_close\":"
+        "\"</think>\"}}}",
         name, name);
     g_autoptr(JsonNode) node = json_from_string(text, NULL);
     return json_node_dup_object(node);

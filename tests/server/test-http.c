@@ -433,9 +433,6 @@ test_fields(Fixture *fixture, gconstpointer data)
     const struct {
         const char *param, *refused, *taken;
     } later[] = {
-        {"tools", "[{\"type\":\"function\",\"function\":{\"name\":\"f\"}}]", "[]"},
-        {"tool_choice", "\"required\"", "\"auto\""},
-        {"response_format", "{\"type\":\"json_object\"}", "{\"type\":\"text\"}"},
         {"logprobs", "true", "false"},
         {"top_logprobs", "3", "0"},
         {"n", "2", "1"},

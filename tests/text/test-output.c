@@ -221,7 +221,7 @@ static const struct {
     {"MiniMax-M1", SUNDOG_CALL_OBJECT, NULL},
     {"MiniMax-M2", SUNDOG_CALL_TAGGED, "<think>"},
     {"ibm-granite-granite-4.0", SUNDOG_CALL_OBJECT, NULL},
-    {"google-gemma-2-2b-it", SUNDOG_CALL_NONE, NULL},
+    {"google-gemma-2-2b-it", SUNDOG_CALL_OBJECT, NULL},
 };
 
 static void
@@ -244,7 +244,8 @@ test_published(void)
         g_assert_cmpint(again->form, ==, wanted[i].form);
         g_assert_cmpstr(again->reasoning_open, ==, wanted[i].reasoning_open);
         g_autoptr(SundogTemplate) chat_template = sundog_template_new(source, NULL);
-        if (again->form != SUNDOG_CALL_NONE) {
+        g_assert_cmpint(again->by_prompt, ==, strstr(wanted[i].name, "gemma") != NULL);
+        if (!again->by_prompt) {
             g_assert_true(reads_back(chat_template, again, false));
             g_assert_true(reads_back(chat_template, again, true));
         }

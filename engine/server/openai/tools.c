@@ -93,6 +93,20 @@ read_grammar(SundogCompletionRequest *request, JsonObject *object, SundogApiErro
     return true;
 }
 
+/* "none" asks for no reasoning at all; other words are the template's to know. */
+static bool
+read_effort(SundogCompletionRequest *request, JsonObject *object, SundogApiError **error)
+{
+    const char *effort = NULL;
+    if (!sundog_field_get_text(object, "reasoning_effort", &effort, error))
+        return false;
+    if (effort && strcmp(effort, "none") == 0)
+        request->reasoning = SUNDOG_REASONING_OFF;
+    else
+        request->effort = g_strdup(effort);
+    return true;
+}
+
 bool
 sundog_openai_tools_read(SundogCompletionRequest *request, JsonObject *object,
                          SundogApiError **error)
@@ -102,9 +116,11 @@ sundog_openai_tools_read(SundogCompletionRequest *request, JsonObject *object,
     if (!sundog_field_get_array(object, "tools", &tools, error) ||
         !sundog_field_get_boolean(object, "parallel_tool_calls", &is_parallel, error) ||
         !sundog_openai_tool_choice_read(request, object, error) ||
+        !read_effort(request, object, error) ||
         !read_response_format(request, object, error) || !read_grammar(request, object, error))
         return false;
-    request->prompt.tools = tools ? json_array_ref(tools) : NULL;
+    if (tools)
+        sundog_prompt_set_tools(&request->prompt, tools);
     request->no_parallel_tool_calls = !is_parallel;
     return true;
 }

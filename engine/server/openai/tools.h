@@ -1,7 +1,7 @@
 #pragma once
 
 /* OpenAI's fields for tools and for the form of an answer: tools, tool_choice, parallel_tool_calls,
- * response_format, and llama-server's grammar and json_schema. */
+ * reasoning_effort, response_format, and llama-server's grammar and json_schema. */
 
 #include "engine/server/completion-request.h"
 

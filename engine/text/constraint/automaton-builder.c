@@ -12,7 +12,7 @@
 
 typedef struct {
     uint32_t from;
-    SundogEdge edge;
+    SundogAutomatonEdge edge;
 } Built;
 
 struct SundogAutomatonBuilder {
@@ -65,7 +65,7 @@ sundog_automaton_builder_accept(SundogAutomatonBuilder *builder, uint32_t state)
 }
 
 static void
-add_edge(SundogAutomatonBuilder *builder, uint32_t from, SundogEdge edge)
+add_edge(SundogAutomatonBuilder *builder, uint32_t from, SundogAutomatonEdge edge)
 {
     Built built = {from, edge};
     if (!sundog_automaton_builder_is_full(builder))
@@ -75,22 +75,24 @@ add_edge(SundogAutomatonBuilder *builder, uint32_t from, SundogEdge edge)
 void
 sundog_automaton_builder_add_empty(SundogAutomatonBuilder *builder, uint32_t from, uint32_t to)
 {
-    add_edge(builder, from, (SundogEdge){.kind = SUNDOG_EDGE_EMPTY, .to = to});
+    add_edge(builder, from, (SundogAutomatonEdge){.kind = SUNDOG_AUTOMATON_EMPTY, .to = to});
 }
 
 void
 sundog_automaton_builder_add_bytes(SundogAutomatonBuilder *builder, uint32_t from, uint8_t low,
                                    uint8_t high, uint32_t to)
 {
-    add_edge(builder, from,
-             (SundogEdge){.kind = SUNDOG_EDGE_BYTES, .low = low, .high = high, .to = to});
+    add_edge(
+        builder, from,
+        (SundogAutomatonEdge){.kind = SUNDOG_AUTOMATON_BYTES, .low = low, .high = high, .to = to});
 }
 
 uint32_t
 sundog_automaton_builder_add_call(SundogAutomatonBuilder *builder, uint32_t from, uint32_t rule)
 {
     uint32_t to = sundog_automaton_builder_add_state(builder);
-    add_edge(builder, from, (SundogEdge){.kind = SUNDOG_EDGE_CALL, .to = to, .rule = rule});
+    add_edge(builder, from,
+             (SundogAutomatonEdge){.kind = SUNDOG_AUTOMATON_CALL, .to = to, .rule = rule});
     return to;
 }
 
@@ -101,9 +103,10 @@ sundog_automaton_builder_add_repeat(SundogAutomatonBuilder *builder, uint32_t fr
     uint32_t counter = sundog_automaton_builder_add_state(builder);
     uint32_t to = sundog_automaton_builder_add_state(builder);
     sundog_automaton_builder_add_empty(builder, from, counter);
-    add_edge(builder, counter,
-             (SundogEdge){
-                 .kind = SUNDOG_EDGE_REPEAT, .to = to, .rule = rule, .least = least, .most = most});
+    add_edge(
+        builder, counter,
+        (SundogAutomatonEdge){
+            .kind = SUNDOG_AUTOMATON_REPEAT, .to = to, .rule = rule, .least = least, .most = most});
     return to;
 }
 
@@ -257,8 +260,8 @@ find_productive(const SundogAutomatonBuilder *builder)
         changed = false;
         for (guint i = builder->edges->len; i-- > 0;) {
             const Built *built = &g_array_index(builder->edges, Built, i);
-            bool calls = built->edge.kind == SUNDOG_EDGE_CALL ||
-                         (built->edge.kind == SUNDOG_EDGE_REPEAT && built->edge.least > 0);
+            bool calls = built->edge.kind == SUNDOG_AUTOMATON_CALL ||
+                         (built->edge.kind == SUNDOG_AUTOMATON_REPEAT && built->edge.least > 0);
             if (!productive[built->from] && productive[built->edge.to] &&
                 (!calls || productive[built->edge.rule]))
                 productive[built->from] = changed = true;
@@ -274,13 +277,13 @@ trim(SundogAutomatonBuilder *builder, const bool *productive)
     guint n_kept = 0;
     for (guint i = 0; i < builder->edges->len; i++) {
         Built built = g_array_index(builder->edges, Built, i);
-        bool is_repeat = built.edge.kind == SUNDOG_EDGE_REPEAT;
+        bool is_repeat = built.edge.kind == SUNDOG_AUTOMATON_REPEAT;
         bool can_call =
-            (built.edge.kind != SUNDOG_EDGE_CALL && !is_repeat) || productive[built.edge.rule];
+            (built.edge.kind != SUNDOG_AUTOMATON_CALL && !is_repeat) || productive[built.edge.rule];
         if (!productive[built.edge.to] || (!can_call && !(is_repeat && built.edge.least == 0)))
             continue;
         if (!can_call)
-            built.edge = (SundogEdge){.kind = SUNDOG_EDGE_EMPTY, .to = built.edge.to};
+            built.edge = (SundogAutomatonEdge){.kind = SUNDOG_AUTOMATON_EMPTY, .to = built.edge.to};
         g_array_index(builder->edges, Built, n_kept++) = built;
     }
     g_array_set_size(builder->edges, n_kept);

@@ -17,16 +17,16 @@ typedef struct {
 
 /* Whether the edge may be gone along without taking a byte. */
 static bool
-is_passable(const Check *check, const SundogEdge *edge)
+is_passable(const Check *check, const SundogAutomatonEdge *edge)
 {
-    switch ((SundogEdgeKind)edge->kind) {
-    case SUNDOG_EDGE_EMPTY:
+    switch ((SundogAutomatonEdgeKind)edge->kind) {
+    case SUNDOG_AUTOMATON_EMPTY:
         return true;
-    case SUNDOG_EDGE_CALL:
+    case SUNDOG_AUTOMATON_CALL:
         return check->empties[edge->rule];
-    case SUNDOG_EDGE_REPEAT:
+    case SUNDOG_AUTOMATON_REPEAT:
         return edge->least == 0 || check->empties[edge->rule];
-    case SUNDOG_EDGE_BYTES:
+    case SUNDOG_AUTOMATON_BYTES:
         break;
     }
     return false;
@@ -44,7 +44,7 @@ find_empties(Check *check)
         for (uint32_t i = automaton->n_states; i-- > 0;) {
             for (uint32_t j = automaton->first_edges[i];
                  j < automaton->first_edges[i + 1] && !check->empties[i]; j++) {
-                const SundogEdge *edge = &automaton->edges[j];
+                const SundogAutomatonEdge *edge = &automaton->edges[j];
                 if (check->empties[edge->to] && is_passable(check, edge))
                     check->empties[i] = changed = true;
             }
@@ -67,8 +67,9 @@ calls_well(Check *check, uint32_t rule, unsigned depth, GError **error)
         uint32_t state = g_array_index(work, uint32_t, i);
         for (uint32_t j = automaton->first_edges[state]; j < automaton->first_edges[state + 1];
              j++) {
-            const SundogEdge *edge = &automaton->edges[j];
-            bool calls = edge->kind == SUNDOG_EDGE_CALL || edge->kind == SUNDOG_EDGE_REPEAT;
+            const SundogAutomatonEdge *edge = &automaton->edges[j];
+            bool calls =
+                edge->kind == SUNDOG_AUTOMATON_CALL || edge->kind == SUNDOG_AUTOMATON_REPEAT;
             if (calls && !begins_well(check, edge->rule, depth + 1, error))
                 return false;
             if (is_passable(check, edge) && g_hash_table_add(seen, GUINT_TO_POINTER(edge->to)))
@@ -103,9 +104,9 @@ begins_well(Check *check, uint32_t rule, unsigned depth, GError **error)
 }
 
 static bool
-repeats_well(const Check *check, const SundogEdge *edge, GError **error)
+repeats_well(const Check *check, const SundogAutomatonEdge *edge, GError **error)
 {
-    if (edge->kind != SUNDOG_EDGE_REPEAT || edge->most == SUNDOG_AUTOMATON_UNBOUNDED ||
+    if (edge->kind != SUNDOG_AUTOMATON_REPEAT || edge->most == SUNDOG_AUTOMATON_UNBOUNDED ||
         !check->empties[edge->rule])
         return true;
     g_set_error(error, SUNDOG_GRAMMAR_ERROR, SUNDOG_GRAMMAR_ERROR_UNSUPPORTED,
@@ -124,8 +125,8 @@ sundog_automaton_check(const SundogAutomaton *automaton, GError **error)
     find_empties(&check);
     bool well = begins_well(&check, automaton->start, 0, error);
     for (uint32_t i = 0; i < automaton->n_edges && well; i++) {
-        const SundogEdge *edge = &automaton->edges[i];
-        bool calls = edge->kind == SUNDOG_EDGE_CALL || edge->kind == SUNDOG_EDGE_REPEAT;
+        const SundogAutomatonEdge *edge = &automaton->edges[i];
+        bool calls = edge->kind == SUNDOG_AUTOMATON_CALL || edge->kind == SUNDOG_AUTOMATON_REPEAT;
         well = repeats_well(&check, edge, error) &&
                (!calls || begins_well(&check, edge->rule, 0, error));
     }

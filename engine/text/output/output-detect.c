@@ -499,6 +499,20 @@ detect_reasoning(SundogOutputSyntax *syntax, const Probe *probe, const char *sou
         }
 }
 
+/* For a template that knows no calls: the form that most models have seen, explained by chat.c. */
+static void
+set_prompt_form(SundogOutputSyntax *syntax)
+{
+    syntax->form = SUNDOG_CALL_OBJECT;
+    syntax->by_prompt = true;
+    syntax->section_open = g_strdup("");
+    syntax->section_close = g_strdup("");
+    syntax->call_open = g_strdup("<tool_call>");
+    syntax->call_close = g_strdup("</tool_call>");
+    syntax->name_key = g_strdup("name");
+    syntax->arguments_key = g_strdup("arguments");
+}
+
 /* What begins and ends an answer of plain content. */
 static void
 find_frame(Probe *probe)
@@ -528,6 +542,8 @@ sundog_output_syntax_detect(const char *source, const SundogTokenizer *tokenizer
     } else {
         detect_reasoning(syntax, &probe, source);
         detect_calls(syntax, &probe);
+        if (syntax->form == SUNDOG_CALL_NONE)
+            set_prompt_form(syntax);
     }
     g_free(probe.begin);
     g_free(probe.end);

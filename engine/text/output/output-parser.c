@@ -224,8 +224,8 @@ step_content(SundogOutputParser *parser)
     if (first < 0)
         return give_settled(parser, marks, G_N_ELEMENTS(marks));
     size_t n_text = count_before_space(parser->held->str, (size_t)first);
-    g_autofree char *raw = g_strndup(parser->held->str + n_text,
-                                     (gsize)first - n_text + strlen(marks[which]));
+    g_autofree char *raw =
+        g_strndup(parser->held->str + n_text, (gsize)first - n_text + strlen(marks[which]));
     give_until(parser, (size_t)first, marks[which]);
     parser->trims = true;
     if (which == 0) {

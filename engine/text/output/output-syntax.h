@@ -12,7 +12,7 @@
 #include "engine/text/template/template.h"
 
 typedef enum {
-    SUNDOG_CALL_NONE,     /* the template knows no calls */
+    SUNDOG_CALL_NONE,     /* none, where there is no template either */
     SUNDOG_CALL_OBJECT,   /* JSON objects with a name and arguments, alone or in a list */
     SUNDOG_CALL_NAMED,    /* a name, a mark, arguments as JSON */
     SUNDOG_CALL_TAGGED,   /* a name, then each argument between marks */
@@ -42,6 +42,7 @@ typedef struct {
     bool is_list;        /* OBJECT: calls are a JSON list */
     bool text_arguments; /* the template takes arguments as JSON's text */
     bool null_content;   /* the template shows calls only where content is null */
+    bool by_prompt;      /* the template knows no calls: they are explained in a system turn */
 } SundogOutputSyntax;
 
 /* Of a template's source; one that cannot be read has no syntax. */
