@@ -101,7 +101,8 @@ sundog_ollama_chat(SundogExchange *exchange)
                            "\"message\":{\"role\":\"assistant\",\"content\":\"\"}");
         return;
     }
-    request->prompt.tools = tools ? json_array_ref(tools) : NULL;
+    if (tools)
+        sundog_prompt_set_tools(&request->prompt, tools);
     if (read_messages(&request->prompt, messages, &error))
         sundog_answer_start(exchange, g_steal_pointer(&request), &sundog_ollama_chat_form, NULL);
     else

@@ -116,8 +116,8 @@ sundog_openai_tools_read(SundogCompletionRequest *request, JsonObject *object,
     if (!sundog_field_get_array(object, "tools", &tools, error) ||
         !sundog_field_get_boolean(object, "parallel_tool_calls", &is_parallel, error) ||
         !sundog_openai_tool_choice_read(request, object, error) ||
-        !read_effort(request, object, error) ||
-        !read_response_format(request, object, error) || !read_grammar(request, object, error))
+        !read_effort(request, object, error) || !read_response_format(request, object, error) ||
+        !read_grammar(request, object, error))
         return false;
     if (tools)
         sundog_prompt_set_tools(&request->prompt, tools);
