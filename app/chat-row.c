@@ -2,6 +2,7 @@
 
 #include "app/chat-row.h"
 #include "app/application.h"
+#include "app/swipe.h"
 #include <glib/gi18n.h>
 
 struct _SundogChatRow {
@@ -73,6 +74,12 @@ delete_chat(GtkWidget *widget, const char *action, GVariant *parameter)
 }
 
 static void
+on_swiped(SundogChatRow *self)
+{
+    delete_chat(GTK_WIDGET(self), NULL, NULL);
+}
+
+static void
 on_entry_activate(GtkEntry *entry, SundogChatRow *self)
 {
     end_rename(self, TRUE);
@@ -124,6 +131,7 @@ sundog_chat_row_class_init(SundogChatRowClass *class)
     G_OBJECT_CLASS(class)->dispose = sundog_chat_row_dispose;
     signals[DELETE] = g_signal_new("delete", SUNDOG_TYPE_CHAT_ROW, G_SIGNAL_RUN_LAST, 0, NULL, NULL,
                                    NULL, G_TYPE_NONE, 0);
+    g_type_ensure(SUNDOG_TYPE_SWIPE);
     gtk_widget_class_set_template_from_resource(widget_class, "/org/sundog/Sundog/chat-row.ui");
     gtk_widget_class_bind_template_child(widget_class, SundogChatRow, stack);
     gtk_widget_class_bind_template_child(widget_class, SundogChatRow, title);
@@ -131,6 +139,7 @@ sundog_chat_row_class_init(SundogChatRowClass *class)
     gtk_widget_class_bind_template_child(widget_class, SundogChatRow, running);
     gtk_widget_class_bind_template_child(widget_class, SundogChatRow, menu);
     gtk_widget_class_bind_template_callback(widget_class, on_entry_activate);
+    gtk_widget_class_bind_template_callback(widget_class, on_swiped);
     gtk_widget_class_install_action(widget_class, "row.rename", NULL, rename_chat);
     gtk_widget_class_install_action(widget_class, "row.pin", NULL, pin_chat);
     gtk_widget_class_install_action(widget_class, "row.delete", NULL, delete_chat);

@@ -41,6 +41,7 @@ class Desktop:
         self.set_options(options or {})
         self.process = None
         self.window_id = None
+        self.width = 1100
 
     def set_options(self, options):
         import json
@@ -87,7 +88,37 @@ class Desktop:
 
     def resize(self, width, height):
         subprocess.run(["xdotool", "windowsize", self.window_id, str(width), str(height)], check=True)
+        self.width = width
         time.sleep(0.5)
+
+    def pointer(self, *arguments):
+        subprocess.run(["xdotool", *map(str, arguments)], check=True, timeout=20)
+        time.sleep(0.05)
+
+    def place(self, name, x=0.5, y=0.5, last=False, role=None):
+        """A point of a widget in the window; a number of pixels from its left where x is at least 1."""
+        frame = self.expect(re.compile("Sundog$"), "frame").get_extents(Atspi.CoordType.WINDOW)
+        box = self.expect(name, role, last=last).get_extents(Atspi.CoordType.WINDOW)
+        border = (self.width - frame.width) // 2
+        return (int(border + box.x + (x if x >= 1 else box.width * x)), int(border + box.y + box.height * y))
+
+    def move(self, point):
+        self.pointer("mousemove", "--window", self.window_id, *point)
+
+    def click(self, point, times=1, button=1, shift=False):
+        self.move(point)
+        if shift:
+            self.pointer("keydown", "shift")
+        self.pointer("click", "--repeat", times, "--delay", 30, button)
+        if shift:
+            self.pointer("keyup", "shift")
+
+    def drag(self, start, end):
+        self.move(start)
+        self.pointer("mousedown", 1)
+        for i in range(1, 6):
+            self.move([a + (b - a) * i // 5 for a, b in zip(start, end)])
+        self.pointer("mouseup", 1)
 
     def shot(self, name):
         """Keeps what is on the display, where a folder for it exists."""

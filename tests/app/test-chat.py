@@ -103,6 +103,27 @@ def think(app):
     app.answered()
 
 
+def swipe(app):
+    """A little to the side does nothing, far enough deletes, to either side."""
+    row = app.place("A better name", x=0.3, role="list item")
+    app.drag(row, (row[0] + 60, row[1]))
+    app.expect("A better name", "list item")
+    for by in (150, -60):
+        app.move(row)
+        app.pointer("mousedown", 1)
+        for i in range(1, 6):
+            app.move((row[0] + by * i // 5, row[1]))
+        app.shot("swipe" + str(by))
+        app.pointer("mouseup", 1)
+        if by < 0:
+            app.expect("A better name", "list item")
+            continue
+        app.expect("“A better name” was deleted")
+        app.expect_gone("A better name", "list item")
+        app.press("Undo")
+        app.expect("A better name", "list item")
+
+
 def sidebar(app):
     app.expect("refuse this", "list item")
     app.key("ctrl+k")
@@ -119,6 +140,7 @@ def sidebar(app):
     app.expect_gone("A better name", "list item")
     app.press("Undo")
     app.expect("A better name", "list item")
+    swipe(app)
     app.key("ctrl+k", "ctrl+a")
     app.type("rainbows")
     app.expect_gone("A better name", "list item")

@@ -17,40 +17,6 @@ FIRST = re.compile("^A sundog is a bright spot")
 ITEM = re.compile("^Flat, six-sided")
 
 
-def pointer(*arguments):
-    subprocess.run(["xdotool", *map(str, arguments)], check=True, timeout=20)
-    time.sleep(0.05)
-
-
-def place(app, name, x=0.5, y=0.5, last=False):
-    """A point of a widget in the window; a number of pixels from its left where x is at least 1."""
-    frame = app.expect(re.compile("Sundog$"), "frame").get_extents(Atspi.CoordType.WINDOW)
-    box = app.expect(name, last=last).get_extents(Atspi.CoordType.WINDOW)
-    border = (WIDTH - frame.width) // 2
-    return (int(border + box.x + (x if x >= 1 else box.width * x)), int(border + box.y + box.height * y))
-
-
-def move(app, point):
-    pointer("mousemove", "--window", app.window_id, *point)
-
-
-def click(app, point, times=1, button=1, shift=False):
-    move(app, point)
-    if shift:
-        pointer("keydown", "shift")
-    pointer("click", "--repeat", times, "--delay", 30, button)
-    if shift:
-        pointer("keyup", "shift")
-
-
-def drag(app, start, end):
-    move(app, start)
-    pointer("mousedown", 1)
-    for i in range(1, 6):
-        move(app, [a + (b - a) * i // 5 for a, b in zip(start, end)])
-    pointer("mouseup", 1)
-
-
 def copied(app):
     """What Ctrl+C gives; the composer is empty again afterwards."""
     app.key("ctrl+c", "ctrl+l", "ctrl+v")
@@ -66,35 +32,35 @@ def expect_copied(app, expected):
 
 
 def by_word(app):
-    click(app, place(app, ITEM, x=10), times=2)
+    app.click(app.place(ITEM, x=10), times=2)
     expect_copied(app, "Flat")
-    click(app, place(app, ITEM, x=10), times=3)
+    app.click(app.place(ITEM, x=10), times=3)
     app.shot("selection-block")
     expect_copied(app, "Flat, six-sided crystals sink slowly and lie level.")
 
 
 def across_blocks(app):
-    drag(app, place(app, "How it comes about", x=2, y=0.6), place(app, "plates, level", x=0.98))
+    app.drag(app.place("How it comes about", x=2, y=0.6), app.place("plates, level", x=0.98))
     app.shot("selection-across")
     text = copied(app)
     assert text.startswith("## How it comes about\n\n1. Flat, six-sided crystals sink slowly and lie level.\n2. Light"), text
     assert text.endswith("inner edge is red.\n\n| Halo | Angle | Crystals |\n| --- | ---: | --- |\n"
                          "| Sundog | 22° | plates, level |"), text
     # Backwards, over the code, and extended.
-    drag(app, place(app, "Code", x=0.9, y=0.9), place(app, re.compile("follows from n = 1.31"), x=1))
+    app.drag(app.place("Code", x=0.9, y=0.9), app.place(re.compile("follows from n = 1.31"), x=1))
     app.shot("selection-code")
     text = copied(app)
     assert text.startswith("The angle follows from `n = 1.31`, the refractive index of ice:\n\n"), text
     assert "```python\nfrom math" in text and text.endswith("```"), text
-    click(app, place(app, re.compile("^Red is bent"), x=1))
-    click(app, place(app, re.compile("^Light enters"), x=1), shift=True)
+    app.click(app.place(re.compile("^Red is bent"), x=1))
+    app.click(app.place(re.compile("^Light enters"), x=1), shift=True)
     expect_copied(app, "Light enters one side face and leaves another, as in a prism of 60°.")
 
 
 def across_messages(app):
     """From the margin beside the question into the answer's first line."""
-    x, y = place(app, "Your message")
-    drag(app, (x - 400, y), place(app, "How it comes about", x=2, y=0.1))
+    x, y = app.place("Your message")
+    app.drag((x - 400, y), app.place("How it comes about", x=2, y=0.1))
     app.shot("selection-messages")
     text = copied(app)
     assert text.startswith(QUESTION + "\n\nA **sundog** is a bright spot"), text
@@ -102,33 +68,33 @@ def across_messages(app):
 
 
 def with_keys(app):
-    click(app, place(app, ITEM, x=1))
+    app.click(app.place(ITEM, x=1))
     app.key("shift+Right", "shift+Right", "shift+Right", "shift+Right")
     expect_copied(app, "Flat")
-    click(app, place(app, ITEM, x=1))
+    app.click(app.place(ITEM, x=1))
     app.key("ctrl+shift+Right", "ctrl+shift+Right", "shift+Left")
     expect_copied(app, "Flat, si")
-    click(app, place(app, ITEM, x=1))
+    app.click(app.place(ITEM, x=1))
     app.key("shift+Down")
     expect_copied(app, "Flat, six-sided crystals sink slowly and lie level.")
-    click(app, place(app, ITEM, x=60))
+    app.click(app.place(ITEM, x=60))
     app.key("shift+Home")
     first = copied(app)
-    click(app, place(app, ITEM, x=60))
+    app.click(app.place(ITEM, x=60))
     app.key("shift+End")
     assert first + copied(app) == "Flat, six-sided crystals sink slowly and lie level."
-    click(app, place(app, "How it comes about", x=60))
+    app.click(app.place("How it comes about", x=60))
     app.key("ctrl+shift+Home")
     text = copied(app)
     assert text.startswith("A **sundog** is a bright spot"), text
 
 
 def everything(app, source):
-    click(app, place(app, ITEM, x=10))
+    app.click(app.place(ITEM, x=10))
     app.key("ctrl+a")
     app.shot("selection-all")
     expect_copied(app, source)
-    click(app, place(app, "Your message"))
+    app.click(app.place("Your message"))
     app.key("ctrl+a")
     expect_copied(app, QUESTION)
 
@@ -136,15 +102,15 @@ def everything(app, source):
 def beyond_the_edge(app):
     """A drag that goes above the window scrolls up to the first message, one below it to the last."""
     app.resize(WIDTH, LOW)
-    click(app, (600, 300), times=20, button=5)
-    app.wait(lambda: place(app, "Your message")[1] < 0, "the question to be out of view")
-    move(app, (600, 300))
-    pointer("mousedown", 1)
-    move(app, (600, 200))
-    move(app, (600, 1))
+    app.click((600, 300), times=20, button=5)
+    app.wait(lambda: app.place("Your message")[1] < 0, "the question to be out of view")
+    app.move((600, 300))
+    app.pointer("mousedown", 1)
+    app.move((600, 200))
+    app.move((600, 1))
 
-    app.wait(lambda: place(app, "Your message")[1] > 60, "the question to come into view")
-    pointer("mouseup", 1)
+    app.wait(lambda: app.place("Your message")[1] > 60, "the question to come into view")
+    app.pointer("mouseup", 1)
     text = copied(app)
     assert text.startswith(QUESTION + "\n\nA **sundog** is"), text
 
@@ -163,16 +129,16 @@ def while_streaming(app):
     # Until it fills the window, so that what is pointed at below is of this answer.
     app.wait(lambda: app.expect("Answer", last=True).get_extents(Atspi.CoordType.WINDOW).height > 1.5 * LOW,
              "a long answer", 120)
-    move(app, (650, 300))
-    pointer("click", "--repeat", 2, "--delay", 60, 4)
+    app.move((650, 300))
+    app.pointer("click", "--repeat", 2, "--delay", 60, 4)
     time.sleep(0.5)
-    click(app, (650, 300), times=3)
+    app.click((650, 300), times=3)
     before = copied(app)
     assert before.strip()
-    click(app, (650, 300), times=3)
-    where = place(app, "Answer", y=0, last=True)
+    app.click((650, 300), times=3)
+    where = app.place("Answer", y=0, last=True)
     # With the pointer once: GTK on X11 loses the press that follows a menu which a short one opened.
-    click(app, (420, 200), button=3)
+    app.click((420, 200), button=3)
     for i in range(10):
         app.wait(lambda: count_windows(app) == 2, "the menu")
         app.key("Escape")
@@ -181,14 +147,14 @@ def while_streaming(app):
     app.wait(lambda: count_windows(app) == 2, "the menu")
     app.key("Escape")
     assert app.find("Stop"), "the answer ended before the menus did"
-    assert place(app, "Answer", y=0, last=True) == where, "the view moved"
+    assert app.place("Answer", y=0, last=True) == where, "the view moved"
     expect_copied(app, before)
     # All sorts of selections over blocks that are being replaced.
     for i in range(6):
-        click(app, (500, 200))
+        app.click((500, 200))
         app.key("ctrl+a", "ctrl+c")
-        drag(app, (500, 150), (640, 420))
-        pointer("click", 5)
+        app.drag((500, 150), (640, 420))
+        app.pointer("click", 5)
     app.key("ctrl+l")
     app.press("Stop")
     app.answered()
