@@ -26,6 +26,8 @@
       "The messages cannot be made a prompt: {}")                                                  \
     X(NO_TEMPLATE, 400, "invalid_request_error", "no_chat_template",                               \
       "The model {} has no chat template: use /v1/completions")                                    \
+    X(NO_INFILL, 400, "invalid_request_error", "no_infill",                                        \
+      "The model {} has no tokens for what stands between two texts")                              \
     X(CONTEXT_LENGTH, 400, "invalid_request_error", "context_length_exceeded",                     \
       "The prompt has {} tokens and needs at least one more for the answer, but the context of "   \
       "this model is {} tokens: shorten the messages")                                             \

@@ -2,6 +2,7 @@
 
 #include "engine/server/service.h"
 
+#include "engine/library/folder.h"
 #include <glib/gstdio.h>
 #include <string.h>
 
@@ -138,6 +139,48 @@ sundog_server_dup_core(SundogServer *server, const char *model, SundogApiError *
     if (!core)
         sundog_api_error_set(error, SUNDOG_API_ERROR_NO_MODEL, "model", reason->message, NULL);
     return core;
+}
+
+static SundogLibraryEntry *
+make_entry(const SundogCoreText *core)
+{
+    SundogLibraryEntry *entry = g_new0(SundogLibraryEntry, 1);
+    entry->name = g_strdup(core->name);
+    entry->path = g_strdup(core->path);
+    entry->n_bytes = sundog_folder_get_bytes(core->path);
+    entry->info = json_object_ref(core->manifest);
+    return entry;
+}
+
+static bool
+is_listed(const SundogLibraryEntry *entry, const char *name)
+{
+    return !entry->damaged && (!name || strcmp(name, entry->name) == 0);
+}
+
+GPtrArray *
+sundog_server_list_cores(SundogServer *server, const char *name)
+{
+    GPtrArray *entries = NULL;
+    if (server->fixed_core) {
+        entries = g_ptr_array_new_with_free_func((GDestroyNotify)sundog_library_entry_free);
+        g_ptr_array_add(entries, make_entry(server->fixed_core));
+    } else {
+        entries = sundog_library_list_cores(server->library);
+    }
+    for (guint i = entries->len; i-- > 0;)
+        if (!is_listed(entries->pdata[i], name))
+            g_ptr_array_remove_index(entries, i);
+    return entries;
+}
+
+void
+sundog_server_fail_unknown_core(SundogExchange *exchange)
+{
+    g_autofree char *text =
+        g_strdup_printf("There is no core “%s”", sundog_exchange_get_argument(exchange));
+    sundog_exchange_fail(exchange,
+                         sundog_api_error_new(SUNDOG_API_ERROR_NO_MODEL, "model", text, NULL));
 }
 
 uint32_t

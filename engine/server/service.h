@@ -48,6 +48,11 @@ SundogCoreText *sundog_server_dup_core(SundogServer *server, const char *model,
                                        SundogApiError **error);
 /* By name or path; a reference for the caller. */
 SundogCoreText *sundog_server_open_core(SundogServer *server, const char *name, GError **error);
+/* The cores that requests may name, without damaged ones (SundogLibraryEntry, owned by the caller): under
+ * `serve --core` that one alone. name: only the one of that name; NULL: all. */
+GPtrArray *sundog_server_list_cores(SundogServer *server, const char *name);
+/* Fails with the exchange's argument as the name of a core that is not there. */
+void sundog_server_fail_unknown_core(SundogExchange *exchange);
 /* For the member core_texts. */
 GPtrArray *sundog_server_new_core_texts(void);
 /* Models or cores came or went: listeners are told, and what was read of cores is forgotten. */

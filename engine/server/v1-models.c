@@ -1,70 +1,69 @@
-/* GET /v1/models and /v1/models/NAME: the cores that requests may name. */
+/* GET /v1/models and /v1/models/NAME: the cores that requests may name, with the members that OpenAI's
+ * clients read and those that Anthropic's do. */
 
+#include "engine/format/json-members.h"
 #include "engine/server/routes.h"
 #include "engine/server/service.h"
 #include <glib/gstdio.h>
-#include <string.h>
 
 static JsonObject *
-describe(SundogServer *server, const char *name, const char *path, JsonObject *manifest)
+describe(const SundogLibraryEntry *entry)
 {
     GStatBuf status = {0};
-    g_stat(path, &status);
+    g_stat(entry->path, &status);
+    g_autoptr(GDateTime) created = g_date_time_new_from_unix_utc(status.st_mtime);
+    g_autofree char *created_text = g_date_time_format_iso8601(created);
+    JsonObject *model = sundog_json_get_object(entry->info, "model");
+    gint64 n_context = (gint64)sundog_json_get_number(model, "context_length", 0);
     JsonObject *object = json_object_new();
-    json_object_set_string_member(object, "id", name);
+    json_object_set_string_member(object, "id", entry->name);
     json_object_set_string_member(object, "object", "model");
+    json_object_set_string_member(object, "type", "model");
     json_object_set_int_member(object, "created", (gint64)status.st_mtime);
+    json_object_set_string_member(object, "created_at", created_text);
     json_object_set_string_member(object, "owned_by", "sundog");
-    JsonNode *model = json_object_get_member(manifest, "model");
-    if (model && JSON_NODE_HOLDS_OBJECT(model))
-        json_object_set_int_member(object, "context_length",
-                                   json_object_get_int_member_with_default(
-                                       json_node_get_object(model), "context_length", 0));
+    json_object_set_string_member(object, "display_name",
+                                  sundog_json_get_string(model, "name", entry->name));
+    json_object_set_int_member(object, "context_length", n_context);
+    json_object_set_int_member(object, "max_model_len", n_context);
     return object;
 }
 
-/* Under `serve --core` one core answers for all, so it alone is named. */
-static JsonArray *
-list(SundogServer *server, const char *name)
+static void
+set_end(JsonObject *object, const char *key, GPtrArray *entries, bool is_first)
 {
-    JsonArray *array = json_array_new();
-    const SundogCoreText *fixed = server->fixed_core;
-    if (fixed) {
-        if (!name || strcmp(name, fixed->name) == 0)
-            json_array_add_object_element(
-                array, describe(server, fixed->name, fixed->path, fixed->manifest));
-        return array;
+    if (entries->len == 0) {
+        json_object_set_null_member(object, key);
+        return;
     }
-    g_autoptr(GPtrArray) entries = sundog_library_list_cores(server->library);
-    for (guint i = 0; i < entries->len; i++) {
-        const SundogLibraryEntry *entry = entries->pdata[i];
-        if (!entry->damaged && (!name || strcmp(name, entry->name) == 0))
-            json_array_add_object_element(array,
-                                          describe(server, entry->name, entry->path, entry->info));
-    }
-    return array;
+    const SundogLibraryEntry *entry = entries->pdata[is_first ? 0 : entries->len - 1];
+    json_object_set_string_member(object, key, entry->name);
 }
 
 void
 sundog_v1_models_list(SundogExchange *exchange)
 {
+    g_autoptr(GPtrArray) entries =
+        sundog_server_list_cores(sundog_exchange_get_server(exchange), NULL);
+    JsonArray *data = json_array_new();
+    for (guint i = 0; i < entries->len; i++)
+        json_array_add_object_element(data, describe(entries->pdata[i]));
     JsonObject *object = json_object_new();
     json_object_set_string_member(object, "object", "list");
-    json_object_set_array_member(object, "data", list(sundog_exchange_get_server(exchange), NULL));
+    json_object_set_array_member(object, "data", data);
+    json_object_set_boolean_member(object, "has_more", false);
+    set_end(object, "first_id", entries, true);
+    set_end(object, "last_id", entries, false);
     sundog_exchange_reply_object(exchange, SOUP_STATUS_OK, object);
 }
 
 void
 sundog_v1_models_get(SundogExchange *exchange)
 {
-    const char *name = sundog_exchange_get_argument(exchange);
-    g_autoptr(JsonArray) found = list(sundog_exchange_get_server(exchange), name);
-    if (json_array_get_length(found) > 0) {
-        JsonObject *object = json_array_get_object_element(found, 0);
-        sundog_exchange_reply_object(exchange, SOUP_STATUS_OK, json_object_ref(object));
-        return;
-    }
-    g_autofree char *text = g_strdup_printf("There is no core “%s”", name);
-    sundog_exchange_fail(exchange,
-                         sundog_api_error_new(SUNDOG_API_ERROR_NO_MODEL, "model", text, NULL));
+    g_autoptr(GPtrArray) found = sundog_server_list_cores(sundog_exchange_get_server(exchange),
+                                                          sundog_exchange_get_argument(exchange));
+    if (found->len > 0)
+        sundog_exchange_reply_object(exchange, SOUP_STATUS_OK, describe(found->pdata[0]));
+    else
+        sundog_server_fail_unknown_core(exchange);
 }

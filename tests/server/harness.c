@@ -69,7 +69,7 @@ make_vocabulary(void)
     vocabulary->pre_tokenizer = g_strdup("gpt-2");
     if (!vocabulary->strings)
         vocabulary->strings = g_string_chunk_new(4096);
-    vocabulary->n_tokens = 259;
+    vocabulary->n_tokens = 262;
     vocabulary->tokens = g_new0(SundogToken, vocabulary->n_tokens);
     for (uint32_t byte = 0; byte < 256; byte++) {
         g_autoptr(GString) letter = g_string_new(NULL);
@@ -79,6 +79,9 @@ make_vocabulary(void)
     set_token(vocabulary, TINY_IM_START, "<|im_start|>", SUNDOG_TOKEN_CONTROL);
     set_token(vocabulary, TINY_IM_END, "<|im_end|>", SUNDOG_TOKEN_CONTROL);
     set_token(vocabulary, TINY_END_OF_TEXT, "<|endoftext|>", SUNDOG_TOKEN_CONTROL);
+    set_token(vocabulary, TINY_FIM_PREFIX, "<|fim_prefix|>", SUNDOG_TOKEN_CONTROL);
+    set_token(vocabulary, TINY_FIM_SUFFIX, "<|fim_suffix|>", SUNDOG_TOKEN_CONTROL);
+    set_token(vocabulary, TINY_FIM_MIDDLE, "<|fim_middle|>", SUNDOG_TOKEN_CONTROL);
     vocabulary->bos = vocabulary->unknown = vocabulary->padding = SUNDOG_TOKEN_NONE;
     vocabulary->eos = TINY_IM_END;
     vocabulary->n_ends = 1;

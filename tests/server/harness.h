@@ -12,6 +12,9 @@
 #define TINY_IM_START 256
 #define TINY_IM_END 257
 #define TINY_END_OF_TEXT 258
+#define TINY_FIM_PREFIX 259
+#define TINY_FIM_SUFFIX 260
+#define TINY_FIM_MIDDLE 261
 
 typedef struct {
     GThread *thread;

@@ -1,5 +1,6 @@
 /* What the server says to requests good and bad (reports H8, H9, H27, H28, H44, H47, and the fields). */
 
+#include "engine/server/routes.h"
 #include "tests/server/harness.h"
 
 #include <signal.h>
@@ -588,6 +589,103 @@ test_completions(Fixture *fixture, gconstpointer data)
     }
 }
 
+/* What stands between two texts, as three dialects ask for it. */
+static void
+test_infill(Fixture *fixture, gconstpointer data)
+{
+    static const struct {
+        const char *path, *body;
+    } ways[] = {
+        {"/infill", "{\"input_prefix\":\"a\",\"prompt\":\"b\",\"input_suffix\":\"c\"}"},
+        {"/v1/completions", "{\"prompt\":\"ab\",\"suffix\":\"c\"}"},
+        {"/api/generate",
+         "{\"model\":\"tiny\",\"prompt\":\"ab\",\"suffix\":\"c\",\"stream\":false}"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(ways); i++) {
+        g_autoptr(Reply) reply = client_post(fixture->harness->port, ways[i].path, ways[i].body);
+        g_assert_cmpuint(reply->status, ==, 200);
+        g_assert_cmpuint(harness_count_in_log("tiny", "\"prompt\":[259,97,98,260,99,261]"), ==,
+                         i + 1);
+    }
+    g_autoptr(Reply) more = client_post(fixture->harness->port, "/infill",
+                                        "{\"input_extra\":[{\"filename\":\"f\",\"text\":\"x\"}],"
+                                        "\"input_suffix\":\"<|fim_middle|>\"}");
+    g_assert_cmpuint(more->status, ==, 200);
+    /* A file goes before; a text makes no control token. */
+    g_assert_cmpuint(harness_count_in_log("tiny", "\"prompt\":[102,10,120,10,259,260,60,124,"), ==,
+                     1);
+}
+
+static void
+test_llama_completion(Fixture *fixture, gconstpointer data)
+{
+    uint16_t port = fixture->harness->port;
+    g_autoptr(Reply) reply =
+        client_post(port, "/completion", "{\"prompt\":\"Hi\",\"n_predict\":2}");
+    g_autoptr(JsonObject) object = reply_get_object(reply);
+    g_assert_cmpstr(json_object_get_string_member(object, "content"), ==, "He");
+    g_assert_cmpstr(json_object_get_string_member(object, "stop_type"), ==, "limit");
+    g_assert_cmpint(json_object_get_int_member(object, "tokens_predicted"), ==, 2);
+    g_autoptr(Stream) stream =
+        stream_open(port, "/completion", "{\"prompt\":[72],\"stream\":true,\"stop\":[\"llo\"]}");
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_autofree char *event = NULL;
+    char *next;
+    while ((next = stream_next(stream))) {
+        g_free(event);
+        event = next;
+        g_autoptr(JsonNode) node = json_from_string(event, NULL);
+        g_string_append(text, json_object_get_string_member(json_node_get_object(node), "content"));
+    }
+    g_assert_cmpstr(text->str, ==, "He");
+    g_assert_nonnull(strstr(event, "\"stop\":true"));
+    g_assert_nonnull(strstr(event, "\"stopping_word\":\"llo\""));
+}
+
+static void
+test_lists_of_models(Fixture *fixture, gconstpointer data)
+{
+    uint16_t port = fixture->harness->port;
+    g_autoptr(Reply) lmstudio = client_get(port, "/api/v0/models/tiny");
+    g_assert_nonnull(strstr(lmstudio->body, "\"state\":\"loaded\""));
+    g_assert_nonnull(strstr(lmstudio->body, "\"loaded_context_length\":"));
+    assert_error(client_get(port, "/api/v0/models/other"), 404, "model_not_found", "model");
+    g_autoptr(Reply) openai = client_get(port, "/v1/models");
+    g_assert_nonnull(strstr(openai->body, "\"display_name\":\"tiny\""));
+    g_assert_nonnull(strstr(openai->body, "\"has_more\":false"));
+    g_autoptr(Reply) ollama = client_get(port, "/api/tags");
+    g_assert_nonnull(strstr(ollama->body, "\"model\":\"tiny\""));
+}
+
+/* The description names every route, and what it says of methods holds. */
+static void
+test_openapi(Fixture *fixture, gconstpointer data)
+{
+    static const struct {
+        const char *path, *method;
+    } routes[] = {
+#define X(path, method, handler, needs_key, purpose) {path, method},
+        SUNDOG_ROUTES(X)
+#undef X
+    };
+    g_autoptr(Reply) reply = client_get(fixture->harness->port, "/openapi.json");
+    g_assert_cmpuint(reply->status, ==, 200);
+    g_autoptr(JsonObject) object = reply_get_object(reply);
+    JsonObject *paths = json_object_get_object_member(object, "paths");
+    for (size_t i = 0; i < G_N_ELEMENTS(routes); i++) {
+        g_auto(GStrv) parts = g_strsplit(routes[i].path, "*", 2);
+        g_autofree char *path = g_strjoinv("{id}", parts);
+        g_autofree char *method = g_ascii_strdown(routes[i].method, -1);
+        g_assert_true(json_object_has_member(paths, path));
+        g_assert_true(json_object_has_member(json_object_get_object_member(paths, path), method));
+        g_autoptr(Reply) wrong =
+            client_send(fixture->harness->port, "PUT", routes[i].path, NULL, "{}");
+        g_assert_cmpuint(wrong->status, ==, 405);
+        if (i > 0) /* found by the first that fits, so the order is one to be kept */
+            g_assert_cmpint(strcmp(routes[i - 1].path, routes[i].path), <=, 0);
+    }
+}
+
 static void
 test_tokenize(Fixture *fixture, gconstpointer data)
 {
@@ -704,6 +802,10 @@ main(int argc, char **argv)
     ADD("messages", test_messages);
     ADD("context", test_context);
     ADD("completions", test_completions);
+    ADD("infill", test_infill);
+    ADD("lists-of-models", test_lists_of_models);
+    ADD("llama-completion", test_llama_completion);
+    ADD("openapi", test_openapi);
     ADD("tokenize", test_tokenize);
     ADD("own-api", test_own_api);
 #undef ADD

@@ -126,7 +126,7 @@ static bool
 check_later(JsonObject *object, SundogApiError **error)
 {
     static const char *const lists[] = {"context", "images"};
-    static const char *const texts[] = {"suffix", "template"};
+    static const char *const texts[] = {"template"};
     bool logprobs = false;
     for (size_t i = 0; i < G_N_ELEMENTS(lists); i++) {
         JsonArray *list = NULL;

@@ -1,6 +1,7 @@
 /* POST /api/generate: a prompt, by the chat template with an optional system turn, or "raw". */
 
 #include "engine/server/fields.h"
+#include "engine/server/llama/infill.h"
 #include "engine/server/ollama/answer.h"
 #include "engine/server/ollama/fields.h"
 #include "engine/server/ollama/loading.h"
@@ -16,14 +17,21 @@ add_message(JsonArray *messages, const char *role, const char *content)
 }
 
 static bool
-read_prompt(SundogPrompt *prompt, JsonObject *object, SundogApiError **error)
+read_prompt(SundogPrompt *prompt, const SundogCoreText *core, JsonObject *object,
+            SundogApiError **error)
 {
-    const char *text = "", *system = "";
+    const char *text = "", *system = "", *suffix = "";
     bool is_raw = false;
     if (!sundog_field_get_text(object, "prompt", &text, error) ||
         !sundog_field_get_text(object, "system", &system, error) ||
+        !sundog_field_get_text(object, "suffix", &suffix, error) ||
         !sundog_field_get_boolean(object, "raw", &is_raw, error))
         return false;
+    if (*suffix) {
+        prompt->tokens = sundog_infill_encode(core, text, suffix, NULL);
+        return prompt->tokens ||
+               sundog_api_error_set(error, SUNDOG_API_ERROR_NO_INFILL, "suffix", core->name, NULL);
+    }
     if (is_raw) {
         prompt->text = g_strdup(text);
         prompt->flags = SUNDOG_TOKENIZE_SPECIAL | SUNDOG_TOKENIZE_ADD;
@@ -55,7 +63,7 @@ sundog_ollama_generate(SundogExchange *exchange)
         sundog_ollama_request_read(exchange, object, &error);
     if (request && is_without_prompt(object))
         sundog_ollama_load(exchange, g_steal_pointer(&request), "\"response\":\"\"");
-    else if (request && read_prompt(&request->prompt, object, &error))
+    else if (request && read_prompt(&request->prompt, request->core, object, &error))
         sundog_answer_start(exchange, g_steal_pointer(&request), &sundog_ollama_generate_form,
                             NULL);
     else

@@ -88,11 +88,9 @@ sundog_ollama_tags(SundogExchange *exchange)
 {
     SundogServer *server = sundog_exchange_get_server(exchange);
     JsonArray *models = json_array_new();
-    g_autoptr(GPtrArray) entries = sundog_library_list_cores(server->library);
+    g_autoptr(GPtrArray) entries = sundog_server_list_cores(server, NULL);
     for (guint i = 0; i < entries->len; i++) {
         const SundogLibraryEntry *entry = entries->pdata[i];
-        if (entry->damaged)
-            continue;
         JsonObject *object = describe(entry->name, entry->info, entry->n_bytes);
         set_modified(object, entry->path);
         json_array_add_object_element(models, object);

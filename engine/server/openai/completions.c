@@ -1,6 +1,9 @@
 /* POST /v1/completions */
 
+#include "engine/server/openai/completions.h"
+
 #include "engine/server/fields.h"
+#include "engine/server/llama/infill.h"
 #include "engine/server/openai/answer.h"
 #include "engine/server/routes.h"
 
@@ -53,9 +56,24 @@ read_node(SundogCompletionRequest *request, JsonNode *node, bool may_nest, Sundo
 }
 
 static bool
-read_prompt(SundogCompletionRequest *request, JsonObject *object, SundogApiError **error)
+read_infill(SundogCompletionRequest *request, const char *prefix, const char *suffix,
+            SundogApiError **error)
+{
+    request->prompt.tokens = sundog_infill_encode(request->core, prefix, suffix, NULL);
+    return request->prompt.tokens || sundog_api_error_set(error, SUNDOG_API_ERROR_NO_INFILL,
+                                                          "suffix", request->core->name, NULL);
+}
+
+bool
+sundog_openai_prompt_read(SundogCompletionRequest *request, JsonObject *object,
+                          SundogApiError **error)
 {
     JsonNode *node = sundog_field_get(object, "prompt");
+    const char *suffix = "";
+    if (!sundog_field_get_text(object, "suffix", &suffix, error))
+        return false;
+    if (*suffix && node && json_node_get_value_type(node) == G_TYPE_STRING)
+        return read_infill(request, json_node_get_string(node), suffix, error);
     if (!node)
         return sundog_api_error_set(error, SUNDOG_API_ERROR_MISSING, "prompt", "prompt", NULL);
     return read_node(request, node, true, error);
@@ -64,5 +82,5 @@ read_prompt(SundogCompletionRequest *request, JsonObject *object, SundogApiError
 void
 sundog_completions(SundogExchange *exchange)
 {
-    sundog_openai_answer(exchange, SUNDOG_OPENAI_COMPLETION, read_prompt);
+    sundog_openai_answer(exchange, SUNDOG_OPENAI_COMPLETION, sundog_openai_prompt_read);
 }

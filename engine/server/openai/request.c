@@ -23,7 +23,7 @@ static const struct {
     {"audio", NOT_NULL},         {"best_of", NOT_ONE},          {"echo", NOT_FALSE},
     {"function_call", NOT_NONE}, {"functions", NOT_EMPTY},      {"logit_bias", NOT_EMPTY},
     {"logprobs", NOT_FALSE},     {"modalities", NOT_TEXT_LIST}, {"n", NOT_ONE},
-    {"prediction", NOT_NULL},    {"suffix", NOT_EMPTY},         {"top_logprobs", NOT_FALSE},
+    {"prediction", NOT_NULL},    {"top_logprobs", NOT_FALSE},
 };
 
 static bool

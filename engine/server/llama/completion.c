@@ -1,0 +1,129 @@
+/* POST /completion: {"prompt", "n_predict", …} as llama-server has it. */
+
+#include "engine/server/llama/completion.h"
+
+#include "engine/server/fields.h"
+#include "engine/server/json-text.h"
+#include "engine/server/openai/completions.h"
+#include "engine/server/openai/request.h"
+#include "engine/server/routes.h"
+#include <string.h>
+
+static const char *const stop_types[] = {[SUNDOG_ANSWER_STOP] = "eos",
+                                         [SUNDOG_ANSWER_STOP_SEQUENCE] = "word",
+                                         [SUNDOG_ANSWER_LENGTH] = "limit",
+                                         [SUNDOG_ANSWER_TOOL_CALLS] = "eos"};
+
+static void
+append_number(GString *json, const char *key, double value)
+{
+    char text[G_ASCII_DTOSTR_BUF_SIZE];
+    g_string_append_printf(json, ",\"%s\":%s", key,
+                           g_ascii_formatd(text, sizeof text, "%.3f", value));
+}
+
+static void
+append_timings(const SundogAnswer *answer, GString *json)
+{
+    const SundogGeneration *generation = answer->generation;
+    guint n_read = sundog_answer_get_n_prompt(answer) - sundog_answer_get_n_cached(answer);
+    guint n_produced = sundog_answer_get_n_produced(answer);
+    double prefill_ms = (double)generation->prefill_us / 1000;
+    double decode_ms = (double)generation->decode_us / 1000;
+    g_string_append_printf(json, ",\"timings\":{\"prompt_n\":%u,\"predicted_n\":%u", n_read,
+                           n_produced);
+    append_number(json, "prompt_ms", prefill_ms);
+    append_number(json, "prompt_per_second", prefill_ms > 0 ? n_read * 1000 / prefill_ms : 0);
+    append_number(json, "predicted_ms", decode_ms);
+    append_number(json, "predicted_per_second", decode_ms > 0 ? n_produced * 1000 / decode_ms : 0);
+    g_string_append_c(json, '}');
+}
+
+static void
+append_last(const SundogAnswer *answer, GString *json)
+{
+    const char *stop = sundog_answer_get_stop(answer);
+    g_string_append(json, ",\"model\":");
+    sundog_json_text_append(json, answer->generation->core->name);
+    g_string_append_printf(json, ",\"stop_type\":\"%s\",\"stopping_word\":",
+                           stop_types[sundog_answer_get_reason(answer)]);
+    sundog_json_text_append(json, stop ? stop : "");
+    g_string_append_printf(json,
+                           ",\"tokens_predicted\":%u,\"tokens_evaluated\":%u,"
+                           "\"tokens_cached\":%u,\"truncated\":false",
+                           sundog_answer_get_n_produced(answer), sundog_answer_get_n_prompt(answer),
+                           sundog_answer_get_n_cached(answer));
+    append_timings(answer, json);
+}
+
+static GString *
+make_object(const char *text, size_t n_bytes, bool is_last)
+{
+    GString *json = g_string_new("{\"index\":0,\"content\":");
+    sundog_json_text_append_n(json, text, n_bytes);
+    g_string_append_printf(json, ",\"stop\":%s", is_last ? "true" : "false");
+    return json;
+}
+
+static void
+send_object(SundogAnswer *answer, const GString *json)
+{
+    g_autofree char *event = g_strdup_printf("data: %s}\n\n", json->str);
+    sundog_exchange_send(answer->exchange, event, strlen(event));
+}
+
+static void
+send_text(SundogAnswer *answer, const char *text, size_t n_bytes)
+{
+    g_autoptr(GString) json = make_object(text, n_bytes, false);
+    send_object(answer, json);
+}
+
+static void
+end(SundogAnswer *answer)
+{
+    bool stream = answer->request->stream;
+    g_autoptr(GString) json = make_object(answer->text->str, stream ? 0 : answer->text->len, true);
+    append_last(answer, json);
+    if (stream) {
+        send_object(answer, json);
+        sundog_exchange_end(answer->exchange);
+        return;
+    }
+    g_string_append_c(json, '}');
+    sundog_exchange_reply_text(answer->exchange, SOUP_STATUS_OK, "application/json", json->str,
+                               json->len);
+}
+
+static const SundogAnswerForm forms[] = {
+    {.endpoint = "/completion", .id_prefix = "cmpl", .text = send_text, .end = end},
+    {.endpoint = "/infill", .id_prefix = "fill", .text = send_text, .end = end},
+};
+
+void
+sundog_llama_answer(SundogExchange *exchange, const char *endpoint,
+                    bool (*read_prompt)(SundogCompletionRequest *request, JsonObject *object,
+                                        SundogApiError **error))
+{
+    JsonObject *object = sundog_exchange_get_object(exchange);
+    const SundogAnswerForm *form = &forms[strcmp(endpoint, forms[1].endpoint) == 0];
+    SundogApiError *error = NULL;
+    const char *model = NULL;
+    bool include_usage = false;
+    g_autoptr(SundogCompletionRequest) request = NULL;
+    if (!object)
+        return;
+    if (sundog_field_get_text(object, "model", &model, &error) &&
+        (request = sundog_completion_request_new_for(exchange, model, &error)) &&
+        sundog_openai_request_read(request, object, &include_usage, &error) &&
+        read_prompt(request, object, &error))
+        sundog_answer_start(exchange, g_steal_pointer(&request), form, NULL);
+    else
+        sundog_exchange_fail(exchange, error);
+}
+
+void
+sundog_llama_completion(SundogExchange *exchange)
+{
+    sundog_llama_answer(exchange, "/completion", sundog_openai_prompt_read);
+}
