@@ -4,6 +4,7 @@
 
 #include "engine/format/error.h"
 #include "engine/format/json-members.h"
+#include "engine/format/json.h"
 #include "engine/model/hf-layers.h"
 #include "engine/model/hf-rope.h"
 
@@ -95,6 +96,38 @@ check_activation(const SundogHfFamily *family, JsonObject *config, GError **erro
     return true;
 }
 
+/* Settings that no name of GGUF's stands for, and what each must be where it is there: anything else makes
+ * a model compute something that is not known here. */
+static const struct {
+    const char *name;
+    const char *expected; /* JSON */
+} neutral[] = {
+    {"alibi", "false"},           {"clip_qkv", "null"},
+    {"decoder_sparse_step", "1"}, {"mlp_only_layers", "[]"},
+    {"moe_layer_freq", "1"},      {"swiglu_alpha", "1.702"},
+    {"swiglu_limit", "7.0"},      {"use_bidirectional_attention", "false"},
+};
+
+static bool
+check_neutral(JsonObject *config, GError **error)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(neutral); i++) {
+        JsonNode *node = find_node(config, neutral[i].name);
+        g_autoptr(JsonNode) expected = json_from_string(neutral[i].expected, NULL);
+        double number;
+        bool is_number = sundog_json_get_double(config, neutral[i].name, &number);
+        if (node == NULL || json_node_equal(node, expected) ||
+            (is_number && number == g_ascii_strtod(neutral[i].expected, NULL)))
+            continue;
+        g_autofree char *found = sundog_json_print(node, false);
+        g_autofree char *shown = sundog_format_quote(found, NULL);
+        return sundog_error_set(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                                "config.json: %s is %s, expected %s", neutral[i].name, shown,
+                                neutral[i].expected);
+    }
+    return true;
+}
+
 bool
 sundog_hf_config_read(SundogSource *source, const SundogHfFamily *family, JsonObject *config,
                       GError **error)
@@ -106,6 +139,6 @@ sundog_hf_config_read(SundogSource *source, const SundogHfFamily *family, JsonOb
     /* A window that is named may be switched off. */
     if (!sundog_json_get_bool(text, "use_sliding_window", true))
         sundog_source_unset(source, "attention.sliding_window");
-    return check_activation(family, text, error) && sundog_hf_layers_read(source, text, error) &&
-           sundog_hf_rope_read(source, text, error);
+    return check_activation(family, text, error) && check_neutral(text, error) &&
+           sundog_hf_layers_read(source, text, error) && sundog_hf_rope_read(source, text, error);
 }

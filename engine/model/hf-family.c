@@ -160,6 +160,11 @@ static const SundogHfKey gemma_keys[] = {
     {NULL, NULL},
 };
 
+static const SundogHfKey minimax_keys[] = {
+    {"rotary_dim", "rope.dimension_count"},
+    {NULL, NULL},
+};
+
 static const SundogHfKey granite_keys[] = {
     {"attention_multiplier", "attention.scale"},
     {"embedding_multiplier", "embedding_scale"},
@@ -186,7 +191,7 @@ static const SundogHfFamily families[] = {
     {"GraniteForCausalLM", "granite", "silu", granite_keys, NULL},
     {"GraniteMoeForCausalLM", "granitemoe", "silu", granite_keys, granite_moe_tensors},
     {"LlamaForCausalLM", "llama", "silu", NULL, NULL},
-    {"MiniMaxM2ForCausalLM", "minimax-m2", "silu", NULL, NULL},
+    {"MiniMaxM2ForCausalLM", "minimax-m2", "silu", minimax_keys, NULL},
     {"Ministral3ForCausalLM", "mistral3", "silu", ministral3_keys, NULL},
     {"Mistral3ForConditionalGeneration", "mistral3", "silu", ministral3_keys, NULL},
     {"MistralForCausalLM", "llama", "silu", NULL, NULL},

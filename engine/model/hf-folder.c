@@ -11,6 +11,7 @@
 #include "engine/model/hf-latent.h"
 #include "engine/model/hf-tensors.h"
 #include "engine/model/hf-vocabulary.h"
+#include "engine/model/sampling-advice.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -236,6 +237,15 @@ sundog_hf_folder_dup_template(const SundogHfFolder *folder, char **template, GEr
         *template = g_strdup(find_template(json_node_get_object(node)));
     }
     return true;
+}
+
+JsonObject *
+sundog_hf_folder_dup_sampling(const SundogHfFolder *folder)
+{
+    if (folder->texts[GENERATION] == NULL)
+        return NULL;
+    g_autoptr(JsonNode) node = parse(folder, GENERATION, NULL);
+    return node != NULL ? sundog_sampling_advice_of_config(json_node_get_object(node)) : NULL;
 }
 
 /* --- The files as a whole ----------------------------------------------------------------------- */

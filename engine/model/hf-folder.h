@@ -24,6 +24,9 @@ SundogVocabulary *sundog_hf_folder_dup_vocabulary(const SundogHfFolder *folder, 
 /* Jinja source; *template is NULL where there is none. Owned by the caller. */
 bool sundog_hf_folder_dup_template(const SundogHfFolder *folder, char **template, GError **error);
 
+/* The makers' advice on sampling, or NULL; owned by the caller. */
+JsonObject *sundog_hf_folder_dup_sampling(const SundogHfFolder *folder);
+
 /* Of all files that were opened. */
 uint64_t sundog_hf_folder_get_bytes(const SundogHfFolder *folder);
 /* SHA-256 of those files' bytes one after the other, the texts in the order of their names and then the

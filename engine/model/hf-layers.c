@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#define MAX_LAYERS 1024
+
 static const char *
 get_kind(JsonArray *kinds, guint layer)
 {
@@ -41,6 +43,23 @@ read_windows(SundogSource *source, JsonObject *config, GError **error)
     return true;
 }
 
+/* Qwen2's files before layer_types: a window in the layers from that number on. */
+static void
+read_window_begin(SundogSource *source, JsonObject *config)
+{
+    double n_layers = sundog_json_get_number(config, "num_hidden_layers", 0);
+    double n_full = sundog_json_get_number(config, "max_window_layers", 0);
+    if (sundog_json_has(config, "layer_types") || !sundog_json_has(config, "max_window_layers") ||
+        !sundog_json_get_bool(config, "use_sliding_window", false) || !(n_layers <= MAX_LAYERS))
+        return;
+    g_autoptr(JsonArray) windows = json_array_new();
+    for (uint32_t i = 0; i < n_layers; i++)
+        json_array_add_boolean_element(windows, i >= n_full);
+    g_autoptr(JsonNode) node = json_node_init_array(json_node_alloc(), windows);
+    sundog_source_set(source, "attention.sliding_window_pattern", "config.json: max_window_layers",
+                      node);
+}
+
 bool
 sundog_hf_layers_read(SundogSource *source, JsonObject *config, GError **error)
 {
@@ -50,5 +69,6 @@ sundog_hf_layers_read(SundogSource *source, JsonObject *config, GError **error)
     /* 1 where a layer rotates, whatever the name says. */
     if (rope != NULL && JSON_NODE_HOLDS_ARRAY(rope))
         sundog_source_set(source, "attention.rope_pattern", "config.json: no_rope_layers", rope);
+    read_window_begin(source, config);
     return read_windows(source, config, error);
 }

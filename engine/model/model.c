@@ -7,6 +7,7 @@
 #include "engine/model/dimensions.h"
 #include "engine/model/gguf-vocabulary.h"
 #include "engine/model/hf-folder.h"
+#include "engine/model/sampling-advice.h"
 #include "engine/model/source.h"
 #include "engine/model/tensors.h"
 #include <string.h>
@@ -201,6 +202,13 @@ sundog_model_get_sha256(SundogModel *model, GCancellable *cancellable, GError **
                             : sundog_gguf_dup_sha256(model->gguf, cancellable, error);
     g_mutex_unlock(&model->sha256_mutex);
     return model->sha256;
+}
+
+JsonObject *
+sundog_model_dup_sampling(const SundogModel *model)
+{
+    return model->folder != NULL ? sundog_hf_folder_dup_sampling(model->folder)
+                                 : sundog_sampling_advice_of_gguf(model->gguf);
 }
 
 uint64_t

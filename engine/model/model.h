@@ -12,6 +12,7 @@
 #include "engine/format/gguf.h"
 #include "engine/format/vocabulary.h"
 #include "engine/model/tensor.h"
+#include <json-glib/json-glib.h>
 
 typedef enum {
     SUNDOG_ROPE_SCALING_NONE,
@@ -167,6 +168,9 @@ const SundogModelDimensions *sundog_model_get_dimensions(const SundogModel *mode
 const SundogVocabulary *sundog_model_get_vocabulary(const SundogModel *model);
 /* Jinja source, or NULL where the model has none. */
 const char *sundog_model_get_chat_template(const SundogModel *model);
+/* How the makers advise to sample: of "temperature", "top_k", "top_p" and "min_p" those that the file
+ * states within their ranges, or NULL where it states none; owned by the caller. */
+JsonObject *sundog_model_dup_sampling(const SundogModel *model);
 /* SHA-256 of the file in hex, of a folder that of all its files one after the other (hf-folder.h says in
  * which order); computed at first call, which reads it all; owned by the model. Fails only where it is
  * cancelled. */

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* What a chat begins with where neither the person nor the request says otherwise. GGUF files carry no
- * sampling profile, so it is one for all: warm enough to vary, cut well before the tail. */
+/* What a chat begins with where neither the person nor the request says otherwise. Few files state
+ * a profile, so it is one for all: warm enough to vary, cut well before the tail. */
 #define DEFAULT_TEMPERATURE 0.7
 #define DEFAULT_TOP_K 40
 #define DEFAULT_TOP_P 0.95
@@ -155,15 +155,19 @@ copy_member(JsonObject *from, const char *key, JsonNode *value, gpointer data)
     json_object_set_member(data, key, json_node_copy(value));
 }
 
+/* The general profile, over it the model's own, over that the one that was given. */
 static JsonObject *
-describe_sampling(const SundogPrepareOptions *options)
+describe_sampling(const SundogModel *model, const SundogPrepareOptions *options)
 {
+    g_autoptr(JsonObject) advice = sundog_model_dup_sampling(model);
     JsonObject *sampling = json_object_new();
     JsonObject *profile = json_object_new();
     json_object_set_double_member(profile, "temperature", DEFAULT_TEMPERATURE);
     json_object_set_int_member(profile, "top_k", DEFAULT_TOP_K);
     json_object_set_double_member(profile, "top_p", DEFAULT_TOP_P);
     json_object_set_double_member(profile, "min_p", DEFAULT_MIN_P);
+    if (advice != NULL)
+        json_object_foreach_member(advice, copy_member, profile);
     if (options->sampling != NULL)
         json_object_foreach_member(options->sampling, copy_member, profile);
     json_object_set_object_member(sampling, "default", profile);
@@ -207,6 +211,6 @@ sundog_plan_to_manifest(const SundogPlan *plan, SundogModel *model,
     json_object_set_array_member(root, "weights", describe_weights(plan->weights));
     json_object_set_object_member(root, "plan", describe_plan(plan));
     json_object_set_object_member(root, "text", describe_text(model));
-    json_object_set_object_member(root, "sampling", describe_sampling(options));
+    json_object_set_object_member(root, "sampling", describe_sampling(model, options));
     return root;
 }

@@ -31,7 +31,8 @@ typedef struct {
     /* For measuring with random weights: the file is not read beyond its header, the core's weights are
      * a hole, and the model's hash is left out. */
     bool hollow;
-    /* The makers' sampling profile ({"temperature", "top_p", …}) over the general one, or NULL. */
+    /* The makers' sampling profile ({"temperature", "top_p", …}) over the model's own and
+     * the general one, or NULL. */
     JsonObject *sampling;
     /* phase is one of "plan", "weights", "text", "sign"; fraction of the whole, 0 to 1. */
     void (*progress)(const char *phase, double fraction, void *data);

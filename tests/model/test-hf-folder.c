@@ -212,6 +212,23 @@ test_numbers(Fixture *fixture, gconstpointer data)
     expect_error(fixture, "context_length is missing");
 }
 
+/* Advice within its range is taken, what is not is left. */
+static void
+test_sampling(Fixture *fixture, gconstpointer data)
+{
+    put(fixture, "generation_config.json",
+        "{\"temperature\":0.6,\"top_k\":20,\"top_p\":1.5,\"min_p\":\"x\",\"eos_token_id\":[0]}",
+        -1);
+    g_autoptr(SundogModel) model = sundog_model_open(fixture->folder, NULL);
+    g_autoptr(JsonObject) advice = sundog_model_dup_sampling(model);
+    g_assert_cmpuint(json_object_get_size(advice), ==, 2);
+    g_assert_cmpfloat(json_object_get_double_member(advice, "temperature"), ==, 0.6);
+    g_assert_cmpint(json_object_get_int_member(advice, "top_k"), ==, 20);
+    restore(fixture, "generation_config.json");
+    g_autoptr(SundogModel) silent = sundog_model_open(fixture->folder, NULL);
+    g_assert_null(sundog_model_dup_sampling(silent));
+}
+
 /* What would make the model compute something else is refused by its name. */
 static void
 test_settings(Fixture *fixture, gconstpointer data)
@@ -226,6 +243,10 @@ test_settings(Fixture *fixture, gconstpointer data)
     expect_error(fixture, "rotary scaling \"spiral\" is not known here");
     put_config(fixture, "rope_parameters.low_freq_factor", "null");
     expect_error(fixture, "low_freq_factor is no number above 0");
+    put_config(fixture, "clip_qkv", "8.0");
+    expect_error(fixture, "clip_qkv is \"8.0\", expected null");
+    put_config(fixture, "decoder_sparse_step", "2");
+    expect_error(fixture, "decoder_sparse_step is \"2\", expected 1");
     put_config(fixture, "vocab_size", "66");
     expect_error(fixture, "model.embed_tokens.weight has the shape [24, 67, 1, 1]");
 }
@@ -314,9 +335,9 @@ main(int argc, char **argv)
         const char *path;
         void (*test)(Fixture *, gconstpointer);
     } tests[] = {{"/hf-folder/good", test_good},           {"/hf-folder/templates", test_templates},
-                 {"/hf-folder/a10/numbers", test_numbers}, {"/hf-folder/settings", test_settings},
-                 {"/hf-folder/a5/texts", test_texts},      {"/hf-folder/a9/tensors", test_tensors},
-                 {"/hf-folder/a9/cut", test_cut}};
+                 {"/hf-folder/a10/numbers", test_numbers}, {"/hf-folder/sampling", test_sampling},
+                 {"/hf-folder/settings", test_settings},   {"/hf-folder/a5/texts", test_texts},
+                 {"/hf-folder/a9/tensors", test_tensors},  {"/hf-folder/a9/cut", test_cut}};
     for (size_t i = 0; i < G_N_ELEMENTS(tests); i++)
         g_test_add(tests[i].path, Fixture, NULL, set_up, tests[i].test, tear_down);
     return g_test_run();
