@@ -99,9 +99,13 @@ static gboolean
 on_key(GtkEventControllerKey *keys, guint keyval, guint code, GdkModifierType modifiers,
        SundogComposer *self)
 {
+    GdkEvent *event = gtk_event_controller_get_current_event(GTK_EVENT_CONTROLLER(keys));
     if (keyval != GDK_KEY_Up || (modifiers & gtk_accelerator_get_default_mod_mask()) ||
         gtk_text_buffer_get_char_count(self->buffer) > 0)
         return FALSE;
+    /* An input method goes through its candidates with it, while nothing is in the buffer yet. */
+    if (gtk_text_view_im_context_filter_keypress(self->text, event))
+        return TRUE;
     g_signal_emit(self, signals[EDIT_LAST], 0);
     return TRUE;
 }

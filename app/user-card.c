@@ -115,9 +115,12 @@ static gboolean
 on_editor_key(GtkEventControllerKey *keys, guint keyval, guint code, GdkModifierType modifiers,
               SundogUserCard *self)
 {
+    GdkEvent *event = gtk_event_controller_get_current_event(GTK_EVENT_CONTROLLER(keys));
     if (keyval != GDK_KEY_Escape)
         return FALSE;
-    set_editing(self, false);
+    /* What an input method composes is given up first. */
+    if (!gtk_text_view_im_context_filter_keypress(self->editor, event))
+        set_editing(self, false);
     return TRUE;
 }
 

@@ -25,6 +25,26 @@ def first_answer(app):
     app.shot("chat-light")
 
 
+def input_method(app):
+    """Enter and Escape are the input method's as long as it composes; GTK's own composes code points."""
+    app.type("caf")
+    app.key("ctrl+shift+u")
+    app.type("e9")
+    app.shot("preedit")
+    app.key("Return")
+    app.wait(lambda: app.text_of("Message") == "café", "the composed character")
+    app.key("ctrl+shift+u")
+    app.type("41")
+    app.key("Escape")
+    app.key("ctrl+a", "BackSpace", "Up")
+    app.expect("Edit message", "text")
+    app.key("ctrl+shift+u", "Escape")
+    app.expect("Edit message", "text")
+    app.key("Escape")
+    app.expect_gone("Edit message", "text")
+    app.key("ctrl+l")
+
+
 def stop_in_every_phase(app):
     app.send("hold the line")
     app.expect("Stop")
@@ -131,6 +151,10 @@ def sidebar(app):
     app.expect_gone("slow 3", "list item")
     app.key("Tab", "F2")
     app.expect("Title of the chat")
+    app.key("Escape")
+    app.expect_gone("Title of the chat")
+    app.key("F2")
+    app.expect("Title of the chat")
     app.key("ctrl+a")
     app.type("A better name")
     app.key("Return")
@@ -226,7 +250,7 @@ def small_and_dark(app):
 def main():
     app = Desktop()
     app.start()
-    steps = (first_answer, stop_in_every_phase, queue, branches, errors, think, sidebar, pages, windows, names,
+    steps = (first_answer, input_method, stop_in_every_phase, queue, branches, errors, think, sidebar, pages, windows, names,
              small_and_dark)
     for step in steps:
         print(step.__name__, flush=True)
