@@ -237,7 +237,8 @@ lower_few(SundogLowering *lowering, uint32_t index, const Product *product)
     draft.launch.n_threads = SUNDOG_CUDA_LINEAR_THREADS;
     draft.launch.grid[0] =
         limit_grid(lowering, sundog_lowering_constant(lowering, product->n_panels));
-    finish_product(lowering, product, &draft, "few");
+    bool is_one = lowering->kind->max_tokens == 1 && product->layout == SUNDOG_LAYOUT_TILE16_Q8_0;
+    finish_product(lowering, product, &draft, is_one ? "one" : "few");
 }
 
 /* More tokens, any target */
@@ -289,7 +290,7 @@ lower_wide(SundogLowering *lowering, uint32_t index, const Product *product)
 /* More tokens by warpgroups */
 
 typedef struct {
-    int tokens, by_columns;
+    int tokens, by_columns, by_blocks;
 } GroupTile;
 
 static SundogCudaGroupPlan
@@ -297,7 +298,7 @@ plan_group(const Product *product, const GroupTile *tile)
 {
     int64_t n_blocks = SUNDOG_CUDA_GROUP_CHUNK / sundog_tile_block_columns(product->layout);
     return sundog_cuda_plan_group(
-        product->is_gated, tile->tokens, tile->by_columns,
+        product->is_gated, tile->tokens, tile->by_columns, tile->by_blocks,
         (int)(n_blocks * (int64_t)sundog_tile_block_bytes(product->layout)));
 }
 
@@ -327,15 +328,17 @@ find_chunk_ns(const Product *product, const GroupTile *tile)
 }
 
 /* Nanoseconds of the whole product, in waves of tiles over the multiprocessors; storing a tile and filling
- * the pipeline again takes 2000, and 30 a token. */
+ * the pipeline again takes 2000, and 30 a token; blocks wait for each other for about 1500. */
 static int64_t
 estimate_ns(const Product *product, const GroupTile *tile, int64_t n_tokens)
 {
     int64_t n_tiles =
         count_row_tiles(product, tile) * ((n_tokens + tile->tokens - 1) / tile->tokens);
-    int64_t n_waves = (n_tiles + MULTIPROCESSORS - 1) / MULTIPROCESSORS;
-    int64_t n_chunks = product->n_columns / SUNDOG_CUDA_GROUP_CHUNK / tile->by_columns;
-    return n_waves * (n_chunks * find_chunk_ns(product, tile) + 2000 + 30 * tile->tokens);
+    int64_t n_waves = (n_tiles * tile->by_blocks + MULTIPROCESSORS - 1) / MULTIPROCESSORS;
+    int64_t n_chunks =
+        product->n_columns / SUNDOG_CUDA_GROUP_CHUNK / (tile->by_columns * tile->by_blocks);
+    int64_t between = 2000 + 30 * tile->tokens + (tile->by_blocks > 1 ? 1500 : 0);
+    return n_waves * (n_chunks * find_chunk_ns(product, tile) + between);
 }
 
 static const GroupTile *
@@ -356,7 +359,8 @@ choose_group_tile(const SundogLowering *lowering, const Product *product)
         pool, sundog_lowering_get_buffer(lowering, product->y)->shape[0], &shape);
     const GroupTile *best = NULL;
     for (size_t i = 0; i < G_N_ELEMENTS(tiles); i++) {
-        if (!sundog_cuda_has_group_tile(product->is_gated, tiles[i].tokens, tiles[i].by_columns))
+        if (!sundog_cuda_has_group_tile(product->is_gated, tiles[i].tokens, tiles[i].by_columns,
+                                        tiles[i].by_blocks))
             continue;
         if (best == NULL ||
             estimate_ns(product, &tiles[i], n_tokens) < estimate_ns(product, best, n_tokens))
@@ -375,13 +379,32 @@ suits_groups(const SundogLowering *lowering, const Product *product)
            (product->is_gated ? y == SUNDOG_DTYPE_BF16 && is_even : y == SUNDOG_DTYPE_F32);
 }
 
+/* As many clusters as there is room for, or fewer. */
+static SundogExpression
+count_group_blocks(const SundogLowering *lowering, const Product *product, const GroupTile *tile)
+{
+    SundogExpression n_tiles = sundog_lowering_binary(
+        lowering, SUNDOG_EXPRESSION_MUL, divide_tokens(lowering, product, tile->tokens),
+        sundog_lowering_constant(lowering, count_row_tiles(product, tile)));
+    if (tile->by_blocks == 1)
+        return limit_grid(lowering, n_tiles);
+    SundogExpression by_blocks = sundog_lowering_constant(lowering, tile->by_blocks);
+    SundogExpression n_places = sundog_lowering_binary(
+        lowering, SUNDOG_EXPRESSION_CEIL_DIV,
+        sundog_lowering_variable(lowering, SUNDOG_VARIABLE_MULTIPROCESSORS), by_blocks);
+    return sundog_lowering_binary(
+        lowering, SUNDOG_EXPRESSION_MUL, by_blocks,
+        sundog_lowering_binary(lowering, SUNDOG_EXPRESSION_MIN, n_places, n_tiles));
+}
+
 static void
 lower_groups(SundogLowering *lowering, uint32_t index, const Product *product)
 {
     SundogDraft draft;
     const GroupTile *tile = choose_group_tile(lowering, product);
     SundogCudaGroupPlan plan = plan_group(product, tile);
-    g_autofree char *suffix = g_strdup_printf("%dx%d", tile->tokens, tile->by_columns);
+    g_autofree char *suffix =
+        g_strdup_printf("%dx%dx%d", tile->tokens, tile->by_columns, tile->by_blocks);
     sundog_draft_begin(lowering, &draft, index, 1, "warpgroup", sizeof(SundogCudaGroupLinear));
     set_parameters(lowering, product, &draft, offsetof(SundogCudaGroupLinear, product),
                    &draft.parameters.group_linear.product);
@@ -389,11 +412,7 @@ lower_groups(SundogLowering *lowering, uint32_t index, const Product *product)
                          tile->tokens);
     draft.launch.n_threads = (uint32_t)plan.n_threads;
     draft.launch.n_shared_bytes = (uint32_t)plan.shared_bytes;
-    draft.launch.grid[0] = limit_grid(
-        lowering,
-        sundog_lowering_binary(lowering, SUNDOG_EXPRESSION_MUL,
-                               divide_tokens(lowering, product, tile->tokens),
-                               sundog_lowering_constant(lowering, count_row_tiles(product, tile))));
+    draft.launch.grid[0] = count_group_blocks(lowering, product, tile);
     finish_product(lowering, product, &draft, suffix);
 }
 

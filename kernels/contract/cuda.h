@@ -53,11 +53,24 @@ typedef enum {
 
 /* Products by warpgroups. Columns of a chunk: what one stage of the rings holds. */
 #define SUNDOG_CUDA_GROUP_CHUNK 64
-/* Tiles: X(tokens, by columns). So many warpgroups have the same rows of the weights and take chunks of
- * columns in turn. */
+/* Tiles: X(tokens, by columns, by blocks). So many warpgroups of so many blocks, which are a cluster, have the
+ * same rows of the weights; blocks take stretches of columns, their warpgroups chunks of these in turn. */
 #define SUNDOG_CUDA_GROUP_TILES(X) \
-    X(8, 2)                        \
-    X(8, 4) X(16, 2) X(16, 4) X(32, 2) X(32, 4) X(64, 1) X(64, 2) X(128, 1) X(128, 2) X(256, 1)
+    X(8, 2, 1)                     \
+    X(8, 4, 1)                     \
+    X(8, 4, 2)                     \
+    X(16, 2, 1)                    \
+    X(16, 4, 1)                    \
+    X(16, 2, 2)                    \
+    X(32, 2, 1)                    \
+    X(32, 4, 1)                    \
+    X(32, 2, 2)                    \
+    X(64, 1, 1)                    \
+    X(64, 2, 1)                    \
+    X(64, 2, 2)                    \
+    X(128, 1, 1)                   \
+    X(128, 2, 1)                   \
+    X(256, 1, 1)
 
 /* What follows from a tile; the same for the kernel and for who launches it. */
 typedef struct {
@@ -67,6 +80,7 @@ typedef struct {
     int row_panels; /* of results in a tile */
     int n_stages;   /* of weights, a chunk for each warpgroup; x has as many for each by columns */
     int room_bytes; /* of each of the row groups: for others' sums, then for results on their way out */
+    int block_bytes; /* likewise: for the sums of the other block */
     int shared_bytes;
 } SundogCudaGroupPlan;
 
@@ -87,14 +101,14 @@ typedef struct {
 /* Whether there is such a tile: gated products use the two halves of a panel apart, and registers are too
  * few for many warpgroups with many tokens. */
 SUNDOG_CUDA_PLAN bool
-sundog_cuda_has_group_tile(bool is_gated, int tokens, int by_columns)
+sundog_cuda_has_group_tile(bool is_gated, int tokens, int by_columns, int by_blocks)
 {
-    return !is_gated || by_columns == 1 || (by_columns == 2 && tokens <= 64);
+    return !is_gated || (by_blocks == 1 && (by_columns == 1 || (by_columns == 2 && tokens <= 64)));
 }
 
 /* `panel_bytes`: of a chunk. */
 SUNDOG_CUDA_PLAN SundogCudaGroupPlan
-sundog_cuda_plan_group(bool is_gated, int tokens, int by_columns, int panel_bytes)
+sundog_cuda_plan_group(bool is_gated, int tokens, int by_columns, int by_blocks, int panel_bytes)
 {
     SundogCudaGroupPlan plan = {};
     int at_once = tokens < SUNDOG_CUDA_GROUP_STORE_TOKENS ? tokens : SUNDOG_CUDA_GROUP_STORE_TOKENS;
@@ -105,7 +119,9 @@ sundog_cuda_plan_group(bool is_gated, int tokens, int by_columns, int panel_byte
     plan.n_threads = (plan.n_groups + 1) * 128;
     plan.row_panels = is_gated ? 4 : 4 * plan.n_row_groups;
     plan.room_bytes = sum_bytes > out_bytes ? sum_bytes : out_bytes;
-    int fixed_bytes = SUNDOG_CUDA_GROUP_HEAD_BYTES + plan.n_row_groups * plan.room_bytes;
+    plan.block_bytes = by_blocks > 1 ? tokens * 64 * 4 : 0;
+    int fixed_bytes =
+        SUNDOG_CUDA_GROUP_HEAD_BYTES + plan.n_row_groups * (plan.room_bytes + plan.block_bytes);
     int stage_bytes =
         by_columns * tokens * SUNDOG_CUDA_GROUP_CHUNK * 2 + plan.n_groups * 4 * panel_bytes;
     plan.n_stages = (SUNDOG_CUDA_MAX_SHARED_BYTES - fixed_bytes) / stage_bytes;

@@ -1,19 +1,20 @@
-/* Entries of the products of few tokens, a layout each. */
+/* Entries of the products of few tokens, a layout each; of bytes also of one token. */
 
 #include "kernels/cuda/linear.cuh"
 
-#define FEW(name, layout)                                                      \
-    SUNDOG_ENTRY __launch_bounds__(256, 2)                                     \
-        sundog_linear_##name##_few(const __grid_constant__ SundogCudaLinear p) \
-    {                                                                          \
-        run_linear<layout, false>(p);                                          \
-    }                                                                          \
-    SUNDOG_ENTRY __launch_bounds__(256, 2)                                     \
-        sundog_gated_##name##_few(const __grid_constant__ SundogCudaLinear p)  \
-    {                                                                          \
-        run_linear<layout, true>(p);                                           \
+#define ENTRY(name, layout, count, one)                                            \
+    SUNDOG_ENTRY __launch_bounds__(256, 2)                                         \
+        sundog_linear_##name##_##count(const __grid_constant__ SundogCudaLinear p) \
+    {                                                                              \
+        run_linear<layout, false, one>(p);                                         \
+    }                                                                              \
+    SUNDOG_ENTRY __launch_bounds__(256, 2)                                         \
+        sundog_gated_##name##_##count(const __grid_constant__ SundogCudaLinear p)  \
+    {                                                                              \
+        run_linear<layout, true, one>(p);                                          \
     }
 
-FEW(bf16, SUNDOG_LAYOUT_TILE16_BF16)
-FEW(q8_0, SUNDOG_LAYOUT_TILE16_Q8_0)
-FEW(q4_1, SUNDOG_LAYOUT_TILE16_Q4_1)
+ENTRY(bf16, SUNDOG_LAYOUT_TILE16_BF16, few, false)
+ENTRY(q8_0, SUNDOG_LAYOUT_TILE16_Q8_0, few, false)
+ENTRY(q8_0, SUNDOG_LAYOUT_TILE16_Q8_0, one, true)
+ENTRY(q4_1, SUNDOG_LAYOUT_TILE16_Q4_1, few, false)

@@ -231,20 +231,24 @@ stage_sums(const SundogCudaLinear &p, const char *x, float *sums)
     }
 }
 
-/* y += d acc + m sum for the four elements of a fragment; `sum` holds both columns'. */
+/* y += d acc + m sum for the four elements of a fragment; with ONE for those of its first column. `sum`
+ * holds both columns'. */
+template <int LAYOUT, bool ONE>
 INLINE void
-add_scaled(float (&y)[4], const float (&acc)[4], const Scales &scales, float sum0, float sum1)
+add_scaled(float (&y)[4], const float (&acc)[4], const Scales &scales, const float *sum0,
+           const float *sum1)
 {
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i += ONE ? 2 : 1) {
         y[i] = fmaf(scales.d[i / 2], acc[i], y[i]);
-        y[i] = fmaf(scales.m[i / 2], i % 2 == 0 ? sum0 : sum1, y[i]);
+        if constexpr (LAYOUT == SUNDOG_LAYOUT_TILE16_Q4_1)
+            y[i] = fmaf(scales.m[i / 2], i % 2 == 0 ? *sum0 : *sum1, y[i]);
     }
 }
 
 /* One block of weights against up to 8 tokens in shared memory. `x` is this lane's token, from its
  * first value of the block on; `sums` those of the fragment's two columns. */
-template <int LAYOUT>
+template <int LAYOUT, bool ONE>
 INLINE void
 multiply_block(float (&y)[4], const char *block, const char *x, const float *sums0,
                const float *sums1, int first_step)
@@ -266,10 +270,7 @@ multiply_block(float (&y)[4], const char *block, const char *x, const float *sum
             multiply_add(acc, a, b.x, b.y);
             unpack_step<LAYOUT>(a, packed, group * 2 + 1);
             multiply_add(acc, a, b.z, b.w);
-            if constexpr (LAYOUT == SUNDOG_LAYOUT_TILE16_Q4_1)
-                add_scaled(y, acc, scales, sums0[group], sums1[group]);
-            else
-                add_scaled(y, acc, scales, 0, 0);
+            add_scaled<LAYOUT, ONE>(y, acc, scales, sums0 + group, sums1 + group);
         }
     }
 }
@@ -363,7 +364,8 @@ find_room(const SundogCudaLinear &p, char *shared, int n_matrices)
     return room;
 }
 
-template <int LAYOUT, bool GATED>
+/* With ONE there is one token, for whose bytes this is 5 % faster; nibbles are as fast without. */
+template <int LAYOUT, bool GATED, bool ONE>
 INLINE void
 run_linear(const SundogCudaLinear &p)
 {
@@ -418,11 +420,11 @@ run_linear(const SundogCudaLinear &p)
             while (more) {
                 read.next(piece);
                 const char *slot = ring_wait(ring);
-#pragma unroll 2
+#pragma unroll ONE ? 3 : 2
                 for (int b = 0; b < piece.n_blocks; b++) {
                     int k = (piece.first_block + b) * T::columns;
-                    multiply_block<LAYOUT>(y, slot + b * T::bytes, own + k / 32 * 64,
-                                           sums0 + k / 32, sums1 + k / 32, k / 16);
+                    multiply_block<LAYOUT, ONE>(y, slot + b * T::bytes, own + k / 32 * 64,
+                                                sums0 + k / 32, sums1 + k / 32, k / 16);
                 }
                 more = !piece.ends_matrix;
                 ring_next(ring);

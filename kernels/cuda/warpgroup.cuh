@@ -9,8 +9,8 @@
  * copies are under way while results are stored.
  *
  * Numeric class "warpgroups": weights are dequantized in float32 and rounded once to bf16, products are
- * summed in float32 by the tensor cores in rising order of k; where a tile is split by columns, even and
- * odd chunks of 64 are summed apart, then added.
+ * summed in float32 by the tensor cores in rising order of k; where a tile is split by columns, chunks of 64
+ * that are taken in turn are summed apart, then added, then what other blocks have.
  */
 
 #include "kernels/cuda/barrier.cuh"
@@ -25,29 +25,39 @@
 #define ROOM_BARRIER 11
 #define STORE_BARRIER 13
 
-template <int LAYOUT_, bool GATED_, int TOKENS_, int BY_COLUMNS_> struct Group {
+template <int LAYOUT_, bool GATED_, int TOKENS_, int BY_COLUMNS_, int BY_BLOCKS_> struct Group {
     using T = Tile<LAYOUT_>;
-    static constexpr int layout = LAYOUT_, tokens = TOKENS_, by_columns = BY_COLUMNS_;
+    static constexpr int layout = LAYOUT_, tokens = TOKENS_;
+    static constexpr int by_columns = BY_COLUMNS_, by_blocks = BY_BLOCKS_;
     static constexpr bool gated = GATED_;
     static constexpr int panel_bytes = CHUNK / T::columns * T::bytes;
     static constexpr SundogCudaGroupPlan plan =
-        sundog_cuda_plan_group(GATED_, TOKENS_, BY_COLUMNS_, panel_bytes);
+        sundog_cuda_plan_group(GATED_, TOKENS_, BY_COLUMNS_, BY_BLOCKS_, panel_bytes);
     static constexpr int row_panels = plan.row_panels, n_matrices = GATED_ ? 2 : 1;
     static constexpr int stages = plan.n_stages, slot_bytes = plan.n_groups * 4 * panel_bytes;
     static constexpr int x_stages = stages * BY_COLUMNS_, x_bytes = TOKENS_ * CHUNK * 2;
     /* Registers of a thread that copies and of one that multiplies: all that there are. */
     static constexpr int copy_registers = plan.n_groups == 2 ? 40 : 24;
     static constexpr int registers = plan.n_groups == 2 ? 232 : 112;
-    static_assert(stages >= 3 && sundog_cuda_has_group_tile(GATED_, TOKENS_, BY_COLUMNS_), "");
+    static_assert(stages >= 3 &&
+                      sundog_cuda_has_group_tile(GATED_, TOKENS_, BY_COLUMNS_, BY_BLOCKS_),
+                  "");
+    /* Barriers of the ring of x, and two for the other block, before what may be lost to alignment. */
+    static_assert(16 * (x_stages + 1) <= SUNDOG_CUDA_GROUP_HEAD_BYTES / 2, "");
 };
 
 /* What all tiles of a launch have in common, and where things lie in shared memory. */
 struct GroupRoom {
     uint32_t full, empty; /* barriers of the ring of x */
+    uint32_t there, free; /* the other block's sums; the place for them */
     uint32_t x;
-    char *rooms; /* one for each of the row groups */
+    char *rooms;  /* one for each of the row groups */
+    char *others; /* likewise */
     char *weights;
-    int n_tiles, n_token_tiles, n_chunks;
+    int n_tiles, n_token_tiles;
+    int first_tile, tile_step; /* of the cluster */
+    int rank;                  /* in it */
+    int begin, end;            /* chunks of the block */
 };
 
 INLINE int
@@ -67,12 +77,20 @@ find_room(const SundogCudaLinear &p, char *shared)
     uint32_t base = shared_address(shared);
     room.full = base;
     room.empty = base + G::x_stages * 8;
+    room.there = base + SUNDOG_CUDA_GROUP_HEAD_BYTES / 2 - 16;
+    room.free = room.there + 8;
     room.x = (base + SUNDOG_CUDA_GROUP_HEAD_BYTES / 2 + 1023) & ~1023u;
     room.rooms = shared + (room.x - base) + G::x_stages * G::x_bytes;
-    room.weights = room.rooms + G::plan.n_row_groups * G::plan.room_bytes;
+    room.others = room.rooms + G::plan.n_row_groups * G::plan.room_bytes;
+    room.weights = room.others + G::plan.n_row_groups * G::plan.block_bytes;
     room.n_token_tiles = (p.n_tokens + G::tokens - 1) / G::tokens;
     room.n_tiles = room.n_token_tiles * ((n_panels + G::row_panels - 1) / G::row_panels);
-    room.n_chunks = (p.n_columns + CHUNK - 1) / CHUNK;
+    int n_chunks = (p.n_columns + CHUNK - 1) / CHUNK;
+    room.rank = blockIdx.x % G::by_blocks;
+    room.first_tile = blockIdx.x / G::by_blocks;
+    room.tile_step = gridDim.x / G::by_blocks;
+    room.begin = n_chunks * room.rank / G::by_blocks;
+    room.end = n_chunks * (room.rank + 1) / G::by_blocks;
     return room;
 }
 
@@ -125,11 +143,11 @@ find_panel(const SundogCudaLinear &p, const GroupRoom &room, const Warp &warp, L
     int index = loader.tile / room.n_token_tiles * G::row_panels + warp.panel;
     int which = G::gated ? warp.half : find_matrix(p, index);
     bool is_there = index < count_panels(p.n_rows[which]);
-    loader.chunk = warp.phase;
+    loader.chunk = room.begin + warp.phase;
     loader.from =
         (const char *)p.w[which] +
-        (is_there ? (size_t)index * n_blocks * G::T::bytes + warp.phase * G::panel_bytes : 0);
-    loader.n_left = is_there ? (n_blocks * G::T::bytes - warp.phase * G::panel_bytes) / 16 : 0;
+        (is_there ? (size_t)index * n_blocks * G::T::bytes + loader.chunk * G::panel_bytes : 0);
+    loader.n_left = is_there ? (n_blocks * G::T::bytes - loader.chunk * G::panel_bytes) / 16 : 0;
 }
 
 template <class G>
@@ -138,7 +156,7 @@ begin_loading(const SundogCudaLinear &p, const GroupRoom &room, const Warp &warp
 {
     loader.slot = 0;
     /* Without a chunk of its own, a warpgroup has nothing to load. */
-    loader.tile = warp.phase < room.n_chunks ? blockIdx.x : room.n_tiles;
+    loader.tile = room.begin + warp.phase < room.end ? room.first_tile : room.n_tiles;
     if (loader.tile < room.n_tiles)
         find_panel<G>(p, room, warp, loader);
 }
@@ -162,8 +180,8 @@ load_next(const SundogCudaLinear &p, const GroupRoom &room, const Warp &warp, Lo
         loader.chunk += G::by_columns;
         loader.from += loader.n_left > 0 ? G::by_columns * G::panel_bytes : 0;
         loader.n_left -= G::by_columns * pieces;
-        if (loader.chunk >= room.n_chunks) {
-            loader.tile += gridDim.x;
+        if (loader.chunk >= room.end) {
+            loader.tile += room.tile_step;
             if (loader.tile < room.n_tiles)
                 find_panel<G>(p, room, warp, loader);
         }
@@ -359,8 +377,8 @@ INLINE void
 multiply_tile(const SundogCudaLinear &p, const GroupRoom &room, const Warp &warp, Loader &loader,
               int &slot, uint32_t first, float (&y)[G::tokens / 2])
 {
-    int n = (room.n_chunks - warp.phase + G::by_columns - 1) / G::by_columns, before = 0;
-    if constexpr (G::by_columns > 1)
+    int n = (room.end - room.begin - warp.phase + G::by_columns - 1) / G::by_columns, before = 0;
+    if constexpr (G::by_columns * G::by_blocks > 1)
         if (n <= 0) {
 #pragma unroll
             for (int i = 0; i < G::tokens / 2; i++)
@@ -435,6 +453,72 @@ exchange_sums(const Warp &warp, char *own_room, bool is_first_tile, float (&y)[G
         for (int i = 0; i < n_values; i++)
             y[i] += sums[((phase - 1) * n_values + i) * 128];
     sync_threads(STORE_BARRIER + warp.row_group, 128);
+}
+
+/* Of another block of the cluster: where an address of this one's is there. */
+INLINE uint32_t
+find_in_block(uint32_t address, int rank)
+{
+    uint32_t other;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(other) : "r"(address), "r"(rank));
+    return other;
+}
+
+INLINE void
+arrive_in_block(uint32_t barrier, int rank)
+{
+    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(
+                     find_in_block(barrier, rank))
+                 : "memory");
+}
+
+INLINE void
+wait_for_block(uint32_t barrier, uint32_t parity)
+{
+    uint32_t done = 0;
+    while (done == 0)
+        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, "
+                     "[%1], %2; selp.u32 %0, 1, 0, p; }"
+                     : "=r"(done)
+                     : "r"(barrier), "r"(parity)
+                     : "memory");
+}
+
+/* All threads of all blocks of the cluster. */
+template <class G>
+INLINE void
+sync_blocks()
+{
+    if constexpr (G::by_blocks > 1) {
+        asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+        asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+    }
+}
+
+/* The second block's sums to the first, which adds them to its own. `n_done` tiles were exchanged before. */
+template <class G>
+INLINE void
+exchange_between_blocks(const GroupRoom &room, const Warp &warp, int n_done,
+                        float (&y)[G::tokens / 2])
+{
+    float *others =
+        (float *)(room.others + warp.row_group * G::plan.block_bytes) + threadIdx.x % 128;
+    if (room.rank > 0) {
+        uint32_t to = find_in_block(shared_address(others), 0);
+        if (n_done > 0)
+            wait_for_block(room.free, (n_done - 1) & 1);
+#pragma unroll
+        for (int i = 0; i < G::tokens / 2; i++)
+            asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(to + i * 512), "f"(y[i])
+                         : "memory");
+        arrive_in_block(room.there, 0);
+        return;
+    }
+    wait_for_block(room.there, n_done & 1);
+#pragma unroll
+    for (int i = 0; i < G::tokens / 2; i++)
+        y[i] += others[i * 128];
+    arrive_in_block(room.free, 1);
 }
 
 /* Columns of results that lie side by side in a panel: where they are in y, and how many there are. */
@@ -622,8 +706,8 @@ INLINE void
 copy_x(const SundogCudaGroupLinear &p, const GroupRoom &room)
 {
     uint32_t chunk = 0;
-    for (int tile = blockIdx.x; tile < room.n_tiles; tile += gridDim.x)
-        for (int k = 0; k < room.n_chunks; k++, chunk++) {
+    for (int tile = room.first_tile; tile < room.n_tiles; tile += room.tile_step)
+        for (int k = room.begin; k < room.end; k++, chunk++) {
             uint32_t stage = chunk % G::x_stages, full = room.full + stage * 8;
             barrier_wait(room.empty + stage * 8, (chunk / G::x_stages & 1) ^ 1);
             barrier_expect(full, G::x_bytes);
@@ -640,19 +724,22 @@ multiply(const SundogCudaLinear &p, const GroupRoom &room)
     char *own_room = room.rooms + warp.row_group * G::plan.room_bytes;
     Loader loader;
     int slot = 0;
-    uint32_t first = 0;
     begin_loading<G>(p, room, warp, loader);
     for (int i = 0; i < G::stages - 1; i++)
         load_next<G>(p, room, warp, loader);
     wait_for_predecessor();
-    for (int tile = blockIdx.x; tile < room.n_tiles; tile += gridDim.x, first += room.n_chunks) {
+    int n_done = 0;
+    for (int tile = room.first_tile; tile < room.n_tiles; tile += room.tile_step, n_done++) {
         float y[G::tokens / 2];
-        multiply_tile<G>(p, room, warp, loader, slot, first, y);
+        multiply_tile<G>(p, room, warp, loader, slot, n_done * (room.end - room.begin), y);
         if constexpr (G::by_columns > 1)
-            exchange_sums<G>(warp, own_room, tile == (int)blockIdx.x, y);
+            exchange_sums<G>(warp, own_room, n_done == 0, y);
         if (warp.phase > 0)
             continue;
-        store_tile<G>(p, room, warp, own_room, tile, y);
+        if constexpr (G::by_blocks > 1)
+            exchange_between_blocks<G>(room, warp, n_done, y);
+        if (room.rank == 0)
+            store_tile<G>(p, room, warp, own_room, tile, y);
         if constexpr (G::by_columns > 1)
             arrive_threads(ROOM_BARRIER + warp.row_group, G::by_columns * 128);
     }
@@ -672,12 +759,17 @@ run_group(const SundogCudaGroupLinear &p)
             barrier_init(room.full + i * 8, 1);
             barrier_init(room.empty + i * 8, G::plan.n_row_groups * 4);
         }
+        barrier_init(room.there, G::plan.n_row_groups * 128);
+        barrier_init(room.free, G::plan.n_row_groups * 128);
         barrier_publish();
     }
     __syncthreads();
+    sync_blocks<G>();
     if (threadIdx.x < G::plan.n_groups * 128) {
         take_registers<G::registers>();
         multiply<G>(p.product, room);
+        /* What others write to and arrive at stays there until they have. */
+        sync_blocks<G>();
     } else {
         keep_registers<G::copy_registers>();
         wait_for_predecessor();
@@ -685,5 +777,6 @@ run_group(const SundogCudaGroupLinear &p)
             start_dependents();
         if (threadIdx.x == G::plan.n_groups * 128)
             copy_x<G>(p, room);
+        sync_blocks<G>();
     }
 }

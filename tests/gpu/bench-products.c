@@ -76,12 +76,13 @@ bench_shape(ProductRunner *runner, size_t s, SundogLayout layout, int n_tokens)
                                       .n_rows = {n_rows, shapes[s].is_gated ? n_rows : 0, 0},
                                       .y_stride = n_rows,
                                       .y_is_bf16 = shapes[s].is_gated}};
-        if (!sundog_cuda_has_group_tile(product.is_gated, tile->tokens, tile->by_columns) ||
+        if (!sundog_cuda_has_group_tile(product.is_gated, tile->tokens, tile->by_columns,
+                                        tile->by_blocks) ||
             tile->tokens >= 4 * n_tokens || tile->tokens * 32 <= n_tokens)
             continue;
         double us = time_product(runner, &product, weights, n_bytes);
-        g_print("  %dx%d %.1f us %.0f TF %.2f TB/s", tile->tokens, tile->by_columns, us,
-                flops / us / 1e6, (double)n_bytes * n_matrices / us / 1e6);
+        g_print("  %dx%dx%d %.1f us %.0f TF %.2f TB/s", tile->tokens, tile->by_columns,
+                tile->by_blocks, us, flops / us / 1e6, (double)n_bytes * n_matrices / us / 1e6);
     }
     g_print("\n");
     for (int c = 0; c < N_COPIES; c++)

@@ -5,10 +5,10 @@
 #include <string.h>
 
 const ProductTile product_tiles[] = {
-#define X(tokens, by_columns) {tokens, by_columns},
+#define X(...) {__VA_ARGS__},
     SUNDOG_CUDA_GROUP_TILES(X)
 #undef X
-        {0, 0}};
+        {0, 0, 0}};
 
 static void
 check(const ProductRunner *runner, CUresult result, const char *what)
@@ -152,18 +152,20 @@ product_runner_launch(ProductRunner *runner, const Product *product)
 {
     const SundogCudaLinear *linear = &product->linear;
     int n_panels = 0, tokens = product->tile.tokens, by_columns = product->tile.by_columns;
+    int by_blocks = product->tile.by_blocks;
     SundogCudaGroupPlan plan = sundog_cuda_plan_group(
-        product->is_gated, tokens, by_columns,
+        product->is_gated, tokens, by_columns, by_blocks,
         (int)(SUNDOG_CUDA_GROUP_CHUNK / sundog_tile_block_columns(product->layout) *
               (int64_t)sundog_tile_block_bytes(product->layout)));
     for (int i = 0; i < (product->is_gated ? 1 : 3); i++)
         n_panels += (linear->n_rows[i] + SUNDOG_PANEL_ROWS - 1) / SUNDOG_PANEL_ROWS;
     int n_tiles = (n_panels + plan.row_panels - 1) / plan.row_panels *
                   ((linear->n_tokens + tokens - 1) / tokens);
-    g_autofree char *entry =
-        g_strdup_printf("sundog_%s_%s_%dx%d", product->is_gated ? "gated" : "linear",
-                        strchr(sundog_layout_name(product->layout), '-') + 1, tokens, by_columns);
+    g_autofree char *entry = g_strdup_printf(
+        "sundog_%s_%s_%dx%dx%d", product->is_gated ? "gated" : "linear",
+        strchr(sundog_layout_name(product->layout), '-') + 1, tokens, by_columns, by_blocks);
     SundogCudaGroupLinear parameters = {.x = encode(runner, product), .product = *linear};
-    launch(runner, runner->warpgroup, entry, (unsigned)MIN(n_tiles, runner->n_multiprocessors),
+    launch(runner, runner->warpgroup, entry,
+           (unsigned)(by_blocks * MIN(n_tiles, runner->n_multiprocessors / by_blocks)),
            (unsigned)plan.n_threads, (unsigned)plan.shared_bytes, &parameters);
 }

@@ -20,7 +20,7 @@ typedef struct {
 
 /* A tile of SUNDOG_CUDA_GROUP_TILES. */
 typedef struct {
-    int tokens, by_columns;
+    int tokens, by_columns, by_blocks;
 } ProductTile;
 
 /* Ends with a tile of no tokens. */

@@ -298,8 +298,8 @@ check_tile(const Case *c, ProductTile tile)
         run(c, tile, token_counts[i], y);
         double error = find_error(c, token_counts[i], y);
         if (!(error < (c->is_gated ? GATED_BOUND : BOUND)))
-            g_error("%s %s %dx%d, %d columns, %d tokens: %.2e", sundog_layout_name(c->layout),
-                    c->is_gated ? "gated" : "plain", tile.tokens, tile.by_columns,
+            g_error("%s %s %dx%dx%d, %d columns, %d tokens: %.2e", sundog_layout_name(c->layout),
+                    c->is_gated ? "gated" : "plain", tile.tokens, tile.by_columns, tile.by_blocks,
                     c->size.n_columns, token_counts[i], error);
         check_rest(c, token_counts[i], y);
         largest = MAX(largest, error);
@@ -315,7 +315,8 @@ check_sizes(SundogLayout layout, const Size *sizes, size_t n_sizes, bool is_gate
         Case c;
         case_init(&c, &sizes[s], layout, is_gated);
         for (const ProductTile *tile = product_tiles; tile->tokens > 0; tile++)
-            if (sundog_cuda_has_group_tile(is_gated, tile->tokens, tile->by_columns))
+            if (sundog_cuda_has_group_tile(is_gated, tile->tokens, tile->by_columns,
+                                           tile->by_blocks))
                 largest = MAX(largest, check_tile(&c, *tile));
         case_clear(&c);
     }
