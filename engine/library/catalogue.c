@@ -190,7 +190,7 @@ guess_bits(const char *file)
         double bits;
     } types[] = {{"q2_k", 3.2},  {"q3_k", 4.0}, {"q4_0", 4.7}, {"q4_1", 5.1},
                  {"q4_k", 4.9},  {"q5_k", 5.7}, {"q6_k", 6.6}, {"q8_0", 8.5},
-                 {"mxfp4", 4.6}, {"f16", 16},   {"bf16", 16}};
+                 {"mxfp4", 4.6}, {"f16", 16},   {"bf16", 16},  {"safetensors", 16}};
     g_autofree char *lower = g_ascii_strdown(file, -1);
     for (size_t i = 0; i < G_N_ELEMENTS(types); i++) {
         if (strstr(lower, types[i].type) != NULL)
@@ -212,5 +212,5 @@ sundog_catalogue_entry_get_bytes(const SundogCatalogueEntry *entry, bool *is_exa
         return n_bytes;
     double n_parameters = 0;
     sundog_json_get_double(entry->json, "n_parameters", &n_parameters);
-    return (uint64_t)(n_parameters * guess_bits(entry->files[0].name) / 8);
+    return (uint64_t)(n_parameters * guess_bits(entry->files[entry->n_files - 1].name) / 8);
 }

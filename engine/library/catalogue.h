@@ -43,7 +43,7 @@ const SundogCatalogueEntry *sundog_catalogue_get_entry(const SundogCatalogue *ca
 const SundogCatalogueEntry *sundog_catalogue_find(const SundogCatalogue *catalogue,
                                                   const char *name);
 /* Bytes of all files; where the catalogue does not know them, about as many as so many parameters take in
- * the type of weights that the main file's name tells, and 0 where even that is not known. */
+ * the type of weights that the last file's name tells, and 0 where even that is not known. */
 uint64_t sundog_catalogue_entry_get_bytes(const SundogCatalogueEntry *entry, bool *is_exact);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogCatalogue, sundog_catalogue_free)
