@@ -1,9 +1,9 @@
 /*
- * attention for the sets with vector registers. A page's keys and values are widened to float32 once
- * for all rows and heads of a tile that read it, and meet them six pairs of a row and a head at a time:
- * scores with 64 positions in lanes, values with the head's dimensions in lanes. Few pairs, as in
- * decoding, read the half-precision page directly; there memory is what they wait for, so that the
- * loop over keys asks for the page's values, and the one over values for the next page's keys.
+ * attention for the sets with vector registers. A page's keys and values meet six pairs of a row and a
+ * head at a time: scores with 64 positions in lanes, values with the head's dimensions in lanes. Halves are
+ * widened as they are read, which costs no more than float32 copies would of the first cache. In decoding
+ * memory is what few pairs wait for, so that the loop over keys asks for the page's values, and the one
+ * over values for the next page's keys.
  *
  * Rows of a tile are in order, so pairs that a page is past come first; the rest share positions up to
  * what the first of a block may see, and each adds the few that only it may. Pairs whose window begins
@@ -350,22 +350,6 @@ find_base(const Chunk *chunk, int64_t first, int64_t group)
     return (page * chunk->at->n_kv_heads + group) * chunk->at->head_dim * PAGE;
 }
 
-/* Float32 copies of both in the workspace. */
-static void
-widen_page(const Chunk *chunk, Page *page)
-{
-    const SundogAttention *at = chunk->at;
-    SundogAttentionWorkspace places = sundog_attention_workspace(at->head_dim);
-    float *keys = at->workspace + places.keys, *values = at->workspace + places.values;
-    for (int64_t i = 0; i < at->head_dim * PAGE; i += LANES) {
-        sundog_vector_store(keys + i, load(page->keys, i, true));
-        sundog_vector_store(values + i, load(page->values, i, true));
-    }
-    page->keys = keys;
-    page->values = values;
-    page->half = false;
-}
-
 static Page
 find_page(const Chunk *chunk, const SundogArgument *k_pages, const SundogArgument *v_pages,
           int64_t begin, int64_t first, int64_t last)
@@ -379,25 +363,25 @@ find_page(const Chunk *chunk, const SundogArgument *k_pages, const SundogArgumen
         next = find_base(chunk, first + PAGE, chunk->group);
     else if (chunk->group + 1 < at->n_kv_heads)
         next = find_base(chunk, begin, chunk->group + 1);
-    Page page = {.keys = (const uint16_t *)k_pages->data + base,
-                 .values = (const uint16_t *)v_pages->data + base,
-                 .half = true,
-                 .next_keys = (const uint8_t *)((const uint16_t *)k_pages->data + next),
-                 .value_bytes = 2 * at->head_dim * sundog_min(PAGE, last + 1 - first)};
-    if (chunk->n_pairs > BLOCK)
-        widen_page(chunk, &page);
-    return page;
+    return (Page){.keys = (const uint16_t *)k_pages->data + base,
+                  .values = (const uint16_t *)v_pages->data + base,
+                  .half = true,
+                  .next_keys = (const uint8_t *)((const uint16_t *)k_pages->data + next),
+                  .value_bytes = 2 * at->head_dim * sundog_min(PAGE, last + 1 - first)};
 }
 
 static void
 scale_queries(const Chunk *chunk)
 {
     const SundogAttention *at = chunk->at;
+    const SundogVector scale = sundog_vector_set(at->scale);
+    int64_t c = at->head_dim;
     for (int64_t i = 0; i < chunk->n_pairs; i++) {
         int64_t row = chunk->first_row + pair_row(chunk, i);
-        const float *q = at->qkv + row * at->row_floats + pair_head(chunk, i) * at->head_dim;
-        for (int64_t d = 0; d < at->head_dim; d++)
-            chunk->queries[i * at->head_dim + d] = q[d] * at->scale;
+        const float *q = at->qkv + row * at->row_floats + pair_head(chunk, i) * c;
+        for (int64_t d = 0; d < c; d += LANES)
+            sundog_vector_store(chunk->queries + i * c + d,
+                                sundog_vector_mul(sundog_vector_load(q + d), scale));
     }
 }
 

@@ -18,8 +18,6 @@
 
 /* Where the parts of one unit's workspace begin, in floats. */
 typedef struct {
-    size_t keys;    /* [C, 64] one page's keys */
-    size_t values;  /* [64, C] and values */
     size_t queries; /* [pairs, C] scaled */
     size_t output;  /* [pairs, C] merged so far */
     size_t n_bytes;
@@ -61,14 +59,11 @@ typedef struct {
 static inline SundogAttentionWorkspace
 sundog_attention_workspace(int64_t head_dim)
 {
-    size_t page = (size_t)head_dim * SUNDOG_PAGE_TOKENS;
     size_t rows = (size_t)head_dim * SUNDOG_ATTENTION_PAIRS;
     SundogAttentionWorkspace workspace;
-    workspace.keys = 0;
-    workspace.values = page;
-    workspace.queries = 2 * page;
-    workspace.output = 2 * page + rows;
-    workspace.n_bytes = ((2 * page + 2 * rows) * sizeof(float) + 63) / 64 * 64;
+    workspace.queries = 0;
+    workspace.output = rows;
+    workspace.n_bytes = (2 * rows * sizeof(float) + 63) / 64 * 64;
     return workspace;
 }
 
@@ -155,6 +150,13 @@ sundog_attention_cap(const SundogAttention *at, float score)
     return at->softcap > 0 ? at->softcap * sundog_tanh(score / at->softcap) : score;
 }
 
+static inline void
+sundog_scale_floats(float *restrict values, float factor, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        values[i] *= factor;
+}
+
 /* Merges a head's sink into a result, [C], and gives the result the sum of its weights. */
 static inline void
 sundog_attention_finish(const SundogAttention *at, int64_t head, float greatest, float sum,
@@ -164,12 +166,9 @@ sundog_attention_finish(const SundogAttention *at, int64_t head, float greatest,
         float sink = at->sinks[head], merged = sink > greatest ? sink : greatest;
         float old = sundog_exp(greatest - merged);
         sum = fmaf(1.0f, sundog_exp(sink - merged), sum * old);
-        for (int64_t d = 0; d < at->head_dim; d++)
-            output[d] = output[d] * old;
+        sundog_scale_floats(output, old, at->head_dim);
     }
-    float inverse = 1.0f / sum;
-    for (int64_t d = 0; d < at->head_dim; d++)
-        output[d] *= inverse;
+    sundog_scale_floats(output, 1.0f / sum, at->head_dim);
 }
 
 /* Writes one row and head of the result, [C]. The last row of the step also clears the tokens past it,
