@@ -336,6 +336,33 @@ check_sigmoid(Check *check)
               n_gates, n_columns);
 }
 
+/* Queries stand alone or before the keys and values of their rows. */
+static void
+check_queries(Check *check)
+{
+    if (check->operation->kind != SUNDOG_OP_ATTENTION)
+        return;
+    int64_t n_columns = sundog_contract_get_letter(&check->contract, 'Q');
+    int64_t n_heads = sundog_contract_get_parameter(&check->contract, "n_heads");
+    int64_t n_kv_heads = sundog_contract_get_parameter(&check->contract, "n_kv_heads");
+    int64_t head_dim = sundog_contract_get_parameter(&check->contract, "head_dim");
+    if (n_columns != n_heads * head_dim && n_columns != (n_heads + 2 * n_kv_heads) * head_dim)
+        fault(check, "qkv",
+              "has %" G_GINT64_FORMAT " columns, expected those of %" G_GINT64_FORMAT
+              " heads, or of keys and values too",
+              n_columns, n_heads);
+}
+
+static void
+check_slice(Check *check)
+{
+    if (check->operation->kind == SUNDOG_OP_SLICE &&
+        check->operation->parameters[0].i + sundog_contract_get_letter(&check->contract, 'N') >
+            sundog_contract_get_letter(&check->contract, 'K'))
+        fault(check, "first", "is %" G_GINT64_FORMAT ", past what x has",
+              check->operation->parameters[0].i);
+}
+
 #define MAX_SIZE 1048576 /* of a head and of counts of heads: their products stay far from 2^63 */
 
 static void
@@ -345,7 +372,11 @@ check_heads(Check *check)
     int64_t n_kv_heads = 1;
     if (check->operation->kind != SUNDOG_OP_LINEAR_HEADS)
         n_kv_heads = sundog_contract_get_parameter(&check->contract, "n_kv_heads");
-    if (n_heads < 1 || n_kv_heads < 1 || n_heads > MAX_SIZE || n_heads % n_kv_heads != 0)
+    /* Operations on queries alone have no other heads. */
+    bool is_alone = n_kv_heads == 0 && (check->operation->kind == SUNDOG_OP_ROPE ||
+                                        check->operation->kind == SUNDOG_OP_HEAD_NORM);
+    if (n_heads < 1 || n_heads > MAX_SIZE ||
+        (!is_alone && (n_kv_heads < 1 || n_heads % n_kv_heads != 0)))
         fault(check, "n_heads", "is %" G_GINT64_FORMAT ", not a multiple of %" G_GINT64_FORMAT,
               n_heads, n_kv_heads);
 }
@@ -413,6 +444,8 @@ sundog_operation_check(const SundogProgram *program, uint32_t index, SundogExpre
     check_quantized(&check);
     check_gated(&check);
     check_frequencies(&check);
+    check_queries(&check);
+    check_slice(&check);
     check_experts(&check);
     check_gather(&check);
     check_route(&check);

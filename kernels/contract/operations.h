@@ -47,105 +47,110 @@ typedef struct {
  * X(NAME, text, version, ARGUMENTS, PARAMETERS) with ARGUMENTS of A(name, access) and PARAMETERS of
  * I(name) or F(name). The order here is the order in SundogCall.
  */
-#define SUNDOG_OPERATIONS(X)                                                                                    \
-    /* x[t] = table[token[t]]: table WEIGHT [V, D], x [T, D] f32 */                                             \
-    X(EMBED, "embed", 1, A(tokens, READ) A(table, READ) A(x, WRITE), F(scale))                                  \
-    /* y = x / rms(x) * weight: x, y [T, D] f32, weight [1, D] */                                               \
-    X(RMS_NORM, "rms_norm", 1, A(x, READ) A(weight, READ) A(y, WRITE), F(epsilon))                              \
-    /* activation.h: x [T, K] f32 to a [ceil_div(T, 6), K] a8 */                                                \
-    X(QUANTIZE, "quantize", 1, A(x, READ) A(a, WRITE), )                                                        \
-    /* rms_norm, then quantize, without the middle in memory */                                                 \
-    X(NORM_QUANTIZE, "norm_quantize", 1, A(x, READ) A(weight, READ) A(a, WRITE), F(epsilon))                    \
+#define SUNDOG_OPERATIONS(X)                                                                                                       \
+    /* x[t] = table[token[t]]: table WEIGHT [V, D], x [T, D] f32 */                                                                \
+    X(EMBED, "embed", 1, A(tokens, READ) A(table, READ) A(x, WRITE), F(scale))                                                     \
+    /* y = x / rms(x) * weight: x, y [T, D] f32, weight [1, D] */                                                                  \
+    X(RMS_NORM, "rms_norm", 1, A(x, READ) A(weight, READ) A(y, WRITE), F(epsilon))                                                 \
+    /* activation.h: x [T, K] f32 to a [ceil_div(T, 6), K] a8 */                                                                   \
+    X(QUANTIZE, "quantize", 1, A(x, READ) A(a, WRITE), )                                                                           \
+    /* rms_norm, then quantize, without the middle in memory */                                                                    \
+    X(NORM_QUANTIZE, "norm_quantize", 1, A(x, READ) A(weight, READ) A(a, WRITE), F(epsilon))                                       \
     /* y = a w^T (+ bias) (+ residual): a [T, K] f32 or a8, w [N, K], y [T, N] f32; residual may be   \
-     * the same buffer as y. workspace [U, sundog_linear_workspace_bytes(K)] u8 */         \
-    X(LINEAR, "linear", 1,                                                                                      \
-      A(a, READ) A(w, READ) A(bias, OPTIONAL_READ) A(residual, OPTIONAL_READ) A(y, WRITE)                       \
-          A(workspace, WORKSPACE), )                                                                            \
+     * the same buffer as y. workspace [U, sundog_linear_workspace_bytes(K)] u8 */                            \
+    X(LINEAR, "linear", 1,                                                                                                         \
+      A(a, READ) A(w, READ) A(bias, OPTIONAL_READ) A(residual, OPTIONAL_READ) A(y, WRITE)                                          \
+          A(workspace, WORKSPACE), )                                                                                               \
     /* The query, key and value products of one layer in one call, written side by side:           \
-     * y [T, (H + 2 G) C] */            \
-    X(LINEAR_QKV, "linear_qkv", 1,                                                                              \
-      A(a, READ) A(wq, READ) A(wk, READ) A(wv, READ) A(bq, OPTIONAL_READ) A(bk, OPTIONAL_READ)                  \
-          A(bv, OPTIONAL_READ) A(y, WRITE) A(workspace, WORKSPACE), )                                           \
+     * y [T, (H + 2 G) C] */                               \
+    X(LINEAR_QKV, "linear_qkv", 1,                                                                                                 \
+      A(a, READ) A(wq, READ) A(wk, READ) A(wv, READ) A(bq, OPTIONAL_READ) A(bk, OPTIONAL_READ)                                     \
+          A(bv, OPTIONAL_READ) A(y, WRITE) A(workspace, WORKSPACE), )                                                              \
     /* y = f(a gate^T) * (a up^T): y [T, N] f32, or [ceil_div(T, 6), N] a8: quantized in the same        \
-     * call; function is a SundogGate */      \
-    X(LINEAR_GATED, "linear_gated", 2,                                                                          \
-      A(a, READ) A(gate, READ) A(up, READ) A(y, WRITE) A(workspace, WORKSPACE), I(function))                    \
+     * call; function is a SundogGate */                         \
+    X(LINEAR_GATED, "linear_gated", 2,                                                                                             \
+      A(a, READ) A(gate, READ) A(up, READ) A(y, WRITE) A(workspace, WORKSPACE), I(function))                                       \
     /* linear.h: a product a head, each with its own rows of w [H N, K] and columns of a [T, H S]; y      \
-     * [T, H N] f32; workspace as linear's */     \
-    X(LINEAR_HEADS, "linear_heads", 1, A(a, READ) A(w, READ) A(y, WRITE) A(workspace, WORKSPACE),               \
-      I(n_heads) I(offset))                                                                                     \
-    /* y = f(gate) * up: all [T, N] f32; function is a SundogGate */                                            \
-    X(GATE, "gate", 1, A(gate, READ) A(up, READ) A(y, WRITE), I(function))                                      \
-    /* y = x * factor, y = limit * tanh(x / limit): [T, N] f32 */                                               \
-    X(SCALE, "scale", 1, A(x, READ) A(y, WRITE), F(factor))                                                     \
-    X(SOFTCAP, "softcap", 1, A(x, READ) A(y, WRITE), F(limit))                                                  \
-    X(ADD, "add", 1, A(a, READ) A(b, READ) A(y, WRITE), )                                                       \
-    /* y = a b c side by side, each [T, …] f32; what an unfused program says for linear_qkv */                \
-    X(JOIN, "join", 1, A(a, READ) A(b, READ) A(c, READ) A(y, WRITE), )                                          \
+     * [T, H N] f32; workspace as linear's */                        \
+    X(LINEAR_HEADS, "linear_heads", 1, A(a, READ) A(w, READ) A(y, WRITE) A(workspace, WORKSPACE),                                  \
+      I(n_heads) I(offset))                                                                                                        \
+    /* y = f(gate) * up: all [T, N] f32; function is a SundogGate */                                                               \
+    X(GATE, "gate", 1, A(gate, READ) A(up, READ) A(y, WRITE), I(function))                                                         \
+    /* y[t] = columns of x[t] from `first` on: x [T, K], y [T, N] f32 */                                                           \
+    X(SLICE, "slice", 1, A(x, READ) A(y, WRITE), I(first))                                                                         \
+    /* y = x * factor, y = limit * tanh(x / limit): [T, N] f32 */                                                                  \
+    X(SCALE, "scale", 1, A(x, READ) A(y, WRITE), F(factor))                                                                        \
+    X(SOFTCAP, "softcap", 1, A(x, READ) A(y, WRITE), F(limit))                                                                     \
+    X(ADD, "add", 1, A(a, READ) A(b, READ) A(y, WRITE), )                                                                          \
+    /* y = a b c side by side, each [T, …] f32; what an unfused program says for linear_qkv */                                   \
+    X(JOIN, "join", 1, A(a, READ) A(b, READ) A(c, READ) A(y, WRITE), )                                                             \
     /* rms_norm of each head of q, k and v in qkv [T, (H + 2 G) C], in place, with one weight [1, C] for  \
-     * all heads of a part; a part without weight is left as it is */     \
-    X(HEAD_NORM, "head_norm", 1,                                                                                \
-      A(qkv, UPDATE) A(q_weight, OPTIONAL_READ) A(k_weight, OPTIONAL_READ)                                      \
-          A(v_weight, OPTIONAL_READ),                                                                           \
-      I(n_heads) I(n_kv_heads) I(head_dim) F(epsilon))                                                          \
+     * all heads of a part; a part without weight is left as it is */                        \
+    X(HEAD_NORM, "head_norm", 1,                                                                                                   \
+      A(qkv, UPDATE) A(q_weight, OPTIONAL_READ) A(k_weight, OPTIONAL_READ)                                                         \
+          A(v_weight, OPTIONAL_READ),                                                                                              \
+      I(n_heads) I(n_kv_heads) I(head_dim) F(epsilon))                                                                             \
     /* q of each row in qkv [T, (H + 2 G) C] times scales[position / period], the last of scales [1, N] where \
-     * there are no more */ \
-    X(SCALE_QUERIES, "scale_queries", 1, A(qkv, UPDATE) A(positions, READ) A(scales, READ),                     \
-      I(n_heads) I(n_kv_heads) I(head_dim) I(period))                                                           \
+     * there are no more */                    \
+    X(SCALE_QUERIES, "scale_queries", 1, A(qkv, UPDATE) A(positions, READ) A(scales, READ),                                        \
+      I(n_heads) I(n_kv_heads) I(head_dim) I(period))                                                                              \
+    /* Rotates the heads of x [T, H C] in place, as rope_cache does */                                                             \
+    X(ROPE, "rope", 1, A(x, UPDATE) A(positions, READ) A(inverse_frequencies, READ),                                               \
+      I(n_heads) I(head_dim) I(rope_dims) I(interleaved) F(magnitude))                                                             \
     /* Rotates q and k in qkv [T, (H + 2 G) C] in place and writes k and v into the sequence's pages. \
      * inverse_frequencies [1, rope_dims / 2] f32, with every scaling already in it; absent where    \
-     * rope_dims is 0: nothing is rotated */         \
-    X(ROPE_CACHE, "rope_cache", 2,                                                                              \
-      A(qkv, UPDATE) A(positions, READ) A(token_sequence, READ) A(page_table, READ)                             \
-          A(inverse_frequencies, OPTIONAL_READ) A(k_pages, UPDATE) A(v_pages, UPDATE),                          \
-      I(n_heads) I(n_kv_heads) I(head_dim) I(rope_dims) I(interleaved) F(magnitude))                            \
-    /* The step's list of attention work: tiles [1 + tiles of T and S, 4] i32 */                                \
-    X(PLAN_ATTENTION, "plan_attention", 1,                                                                      \
-      A(first_row, READ) A(start_position, READ) A(tiles, WRITE), I(n_heads) I(n_kv_heads))                     \
-    /* Causal attention of the q part of qkv over the pages: o [T, H C] f32, or [ceil_div(T, 6), H C]   \
+     * rope_dims is 0: nothing is rotated */                            \
+    X(ROPE_CACHE, "rope_cache", 2,                                                                                                 \
+      A(qkv, UPDATE) A(positions, READ) A(token_sequence, READ) A(page_table, READ)                                                \
+          A(inverse_frequencies, OPTIONAL_READ) A(k_pages, UPDATE) A(v_pages, UPDATE),                                             \
+      I(n_heads) I(n_kv_heads) I(head_dim) I(rope_dims) I(interleaved) F(magnitude))                                               \
+    /* The step's list of attention work: tiles [1 + tiles of T and S, 4] i32 */                                                   \
+    X(PLAN_ATTENTION, "plan_attention", 1,                                                                                         \
+      A(first_row, READ) A(start_position, READ) A(tiles, WRITE), I(n_heads) I(n_kv_heads))                                        \
+    /* Causal attention of the q part of qkv, or of q [T, H C] alone, over the pages: o [T, H C] f32, or [ceil_div(T, 6), H C]   \
      * a8: quantized in the same call. workspace [U, sundog_attention_workspace_bytes(C)] u8, sinks     \
-     * [1, H]; window and softcap are 0 where there is none */       \
-    X(ATTENTION, "attention", 2,                                                                                \
-      A(qkv, READ) A(positions, READ) A(page_table, READ) A(tiles, READ) A(k_pages, READ)                       \
-          A(v_pages, READ) A(o, WRITE) A(workspace, WORKSPACE) A(sinks, OPTIONAL_READ),                         \
-      I(n_heads) I(n_kv_heads) I(head_dim) F(scale) I(window) F(softcap))                                       \
+     * [1, H]; window and softcap are 0 where there is none */ \
+    X(ATTENTION, "attention", 3,                                                                                                   \
+      A(qkv, READ) A(positions, READ) A(page_table, READ) A(tiles, READ) A(k_pages, READ)                                          \
+          A(v_pages, READ) A(o, WRITE) A(workspace, WORKSPACE) A(sinks, OPTIONAL_READ),                                            \
+      I(n_heads) I(n_kv_heads) I(head_dim) F(scale) I(window) F(softcap))                                                          \
     /* latent.h: queries, keys and values of attention over latents, as qkv [T, (H + 2) C] of one group:  \
-     * q [T, H S], absorbed [T, H (C - rope_dims)], latent [T, C], weight [1, C - rope_dims] */     \
-    X(LATENT_QKV, "latent_qkv", 1,                                                                              \
-      A(q, READ) A(absorbed, READ) A(latent, READ) A(weight, READ) A(qkv, WRITE),                               \
-      I(n_heads) I(n_kv_heads) I(head_dim) I(rope_dims) F(epsilon))                                             \
+     * q [T, H S], absorbed [T, H (C - rope_dims)], latent [T, C], weight [1, C - rope_dims] */                        \
+    X(LATENT_QKV, "latent_qkv", 1,                                                                                                 \
+      A(q, READ) A(absorbed, READ) A(latent, READ) A(weight, READ) A(qkv, WRITE),                                                  \
+      I(n_heads) I(n_kv_heads) I(head_dim) I(rope_dims) F(epsilon))                                                                \
     /* experts.h, with X experts, U a token, A = T U choices, W entries of the work list: logits [T, X],  \
-     * bias [1, X], choices [T, U] i32, weights [T, U] */     \
-    X(ROUTE, "route", 1,                                                                                        \
-      A(logits, READ) A(bias, OPTIONAL_READ) A(choices, WRITE) A(weights, WRITE)                                \
-          A(workspace, WORKSPACE),                                                                              \
-      I(sigmoid) I(n_groups) I(n_groups_used) I(group_best) I(renormalize) F(scale))                            \
-    /* work [W, 8] i32; workspace [U, sundog_plan_experts_workspace_bytes(X)] u8 */                             \
-    X(PLAN_EXPERTS, "plan_experts", 1, A(choices, READ) A(work, WRITE) A(workspace, WORKSPACE),                 \
-      I(n_experts))                                                                                             \
-    /* x [T, K] f32 or a8 to y, a row a choice in the order of the list: [6 W, K] f32 or [W, K] a8 */           \
-    X(GATHER_EXPERTS, "gather_experts", 1, A(x, READ) A(work, READ) A(y, WRITE), I(n_used))                     \
-    /* y = f(a gate^T) * (a up^T) by experts: gate, up [X N, K], y as a; function is a SundogGate */            \
-    X(LINEAR_GATED_EXPERTS, "linear_gated_experts", 1,                                                          \
-      A(a, READ) A(gate, READ) A(up, READ) A(gate_bias, OPTIONAL_READ) A(up_bias, OPTIONAL_READ)                \
-          A(work, READ) A(y, WRITE) A(workspace, WORKSPACE),                                                    \
-      I(n_experts) I(function))                                                                                 \
-    /* y = a w^T (+ bias) by experts: w [X N, K], y [A, N] f32 in the order of choices */                       \
-    X(LINEAR_EXPERTS, "linear_experts", 1,                                                                      \
-      A(a, READ) A(w, READ) A(bias, OPTIONAL_READ) A(work, READ) A(y, WRITE)                                    \
-          A(workspace, WORKSPACE),                                                                              \
-      I(n_experts))                                                                                             \
-    /* y[t] = (residual[t] +) sum of weights[t][u] x[t U + u]: x [A, N], y [T, N] f32 */                        \
-    X(COMBINE_EXPERTS, "combine_experts", 1,                                                                    \
-      A(x, READ) A(weights, READ) A(residual, OPTIONAL_READ) A(y, WRITE), )                                     \
-    /* y = sigmoid(gate) * x: x, y [T, N] f32, gate [T, N], or [T, 1] for a whole row */                        \
-    X(SIGMOID_MUL, "sigmoid_mul", 1, A(gate, READ) A(x, READ) A(y, WRITE), )                                    \
-    /* y[r] = x[rows[r]]: x [T, D], y [R, D] f32 */                                                             \
-    X(GATHER_ROWS, "gather_rows", 1, A(x, READ) A(rows, READ) A(y, WRITE), )                                    \
+     * bias [1, X], choices [T, U] i32, weights [T, U] */                        \
+    X(ROUTE, "route", 1,                                                                                                           \
+      A(logits, READ) A(bias, OPTIONAL_READ) A(choices, WRITE) A(weights, WRITE)                                                   \
+          A(workspace, WORKSPACE),                                                                                                 \
+      I(sigmoid) I(n_groups) I(n_groups_used) I(group_best) I(renormalize) F(scale))                                               \
+    /* work [W, 8] i32; workspace [U, sundog_plan_experts_workspace_bytes(X)] u8 */                                                \
+    X(PLAN_EXPERTS, "plan_experts", 1, A(choices, READ) A(work, WRITE) A(workspace, WORKSPACE),                                    \
+      I(n_experts))                                                                                                                \
+    /* x [T, K] f32 or a8 to y, a row a choice in the order of the list: [6 W, K] f32 or [W, K] a8 */                              \
+    X(GATHER_EXPERTS, "gather_experts", 1, A(x, READ) A(work, READ) A(y, WRITE), I(n_used))                                        \
+    /* y = f(a gate^T) * (a up^T) by experts: gate, up [X N, K], y as a; function is a SundogGate */                               \
+    X(LINEAR_GATED_EXPERTS, "linear_gated_experts", 1,                                                                             \
+      A(a, READ) A(gate, READ) A(up, READ) A(gate_bias, OPTIONAL_READ) A(up_bias, OPTIONAL_READ)                                   \
+          A(work, READ) A(y, WRITE) A(workspace, WORKSPACE),                                                                       \
+      I(n_experts) I(function))                                                                                                    \
+    /* y = a w^T (+ bias) by experts: w [X N, K], y [A, N] f32 in the order of choices */                                          \
+    X(LINEAR_EXPERTS, "linear_experts", 1,                                                                                         \
+      A(a, READ) A(w, READ) A(bias, OPTIONAL_READ) A(work, READ) A(y, WRITE)                                                       \
+          A(workspace, WORKSPACE),                                                                                                 \
+      I(n_experts))                                                                                                                \
+    /* y[t] = (residual[t] +) sum of weights[t][u] x[t U + u]: x [A, N], y [T, N] f32 */                                           \
+    X(COMBINE_EXPERTS, "combine_experts", 1,                                                                                       \
+      A(x, READ) A(weights, READ) A(residual, OPTIONAL_READ) A(y, WRITE), )                                                        \
+    /* y = sigmoid(gate) * x: x, y [T, N] f32, gate [T, N], or [T, 1] for a whole row */                                           \
+    X(SIGMOID_MUL, "sigmoid_mul", 1, A(gate, READ) A(x, READ) A(y, WRITE), )                                                       \
+    /* y[r] = x[rows[r]]: x [T, D], y [R, D] f32 */                                                                                \
+    X(GATHER_ROWS, "gather_rows", 1, A(x, READ) A(rows, READ) A(y, WRITE), )                                                       \
     /* sample.h: one token a row of logits [R, V]. sampling [R] of SundogSampling as u8, history   \
-     * [R, window] i32 with -1 past the end, mask [R, words] and bias [R, words] i32, token [R] i32 */            \
-    X(SAMPLE, "sample", 2,                                                                                      \
-      A(logits, UPDATE) A(sampling, READ) A(history, READ) A(mask, READ) A(bias, READ)                          \
+     * [R, window] i32 with -1 past the end, mask [R, words] and bias [R, words] i32, token [R] i32 */                               \
+    X(SAMPLE, "sample", 2,                                                                                                         \
+      A(logits, UPDATE) A(sampling, READ) A(history, READ) A(mask, READ) A(bias, READ)                                             \
           A(token, WRITE) A(workspace, WORKSPACE), )
 
 typedef enum {

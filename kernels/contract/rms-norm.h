@@ -2,7 +2,7 @@
 
 /*
  * rms_norm, norm_quantize and head_norm: y = x / rms(x) * weight, a row at a time; for head_norm a row
- * is one head.
+ * is one head, and G may be 0.
  *
  * Order: 32 partial sums, x[k] going to partial sum k mod 32 by fma in rising k; then partial sum i
  * takes i + 16, then i + 8, + 4, + 2, + 1 (each halving adds the upper half to the lower).

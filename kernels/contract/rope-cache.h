@@ -1,7 +1,7 @@
 #pragma once
 
 /*
- * rope_cache: rotary position embedding (Su et al. 2021) of q and k in place, and k and v written to
+ * rope_cache, and rope, which rotates alone: rotary position embedding (Su et al. 2021) of q and k in place, and k and v written to
  * the sequence's pages (paged-cache.h).
  *
  * For position p and pair i of rope_dims / 2:

@@ -7,6 +7,7 @@
  *              not 1, rounded once. A token outside the table gives a row of NaN.
  * gather_rows  y[r] = x[rows[r]]; an index outside x gives a row of NaN.
  * add          y = a + b; y may be either of them.
+ * slice        y[t] = columns first to first + N - 1 of x[t].
  * scale        y = x * factor, rounded once; y may be x.
  * softcap      y = limit * tanh(x / limit), math.h's, each step rounded once; y may be x.
  * scale_queries  the first H C of each row times scales[min(position / period, N - 1)], rounded once.

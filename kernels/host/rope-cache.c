@@ -7,9 +7,9 @@
 #include "kernels/contract/rope-cache.h"
 #include "kernels/host/half.h"
 #include "kernels/host/kernel.h"
+#include "kernels/host/rotate.h"
 
 #define RUN_ROWS 16
-#define PAIRS_AT_ONCE 64
 
 typedef struct {
     float *qkv;
@@ -18,13 +18,11 @@ typedef struct {
     const int32_t *token_sequence;
     const int32_t *page_table;
     int64_t sequence_pages;
-    const float *inverse_frequencies;
+    SundogRotation rotation;
     uint8_t *k_pages;
     uint8_t *v_pages;
     SundogDtype dtype; /* of the pages */
-    int64_t n_heads, n_kv_heads, head_dim, rope_dims;
-    bool interleaved;
-    float magnitude;
+    int64_t n_heads, n_kv_heads, head_dim;
 } RopeCache;
 
 /* Rows of one sequence in consecutive slots of one page. */
@@ -46,52 +44,32 @@ rope_cache_from_call(const SundogCall *call)
                        .token_sequence = a[2].data,
                        .page_table = a[3].data,
                        .sequence_pages = a[3].shape[1],
-                       .inverse_frequencies = a[4].data,
+                       .rotation = {.inverse_frequencies = a[4].data,
+                                    .n_dims = p[3].i,
+                                    .interleaved = p[4].i != 0,
+                                    .magnitude = (float)p[5].f},
                        .k_pages = a[5].data,
                        .v_pages = a[6].data,
                        .dtype = a[5].dtype,
                        .n_heads = p[0].i,
                        .n_kv_heads = p[1].i,
-                       .head_dim = p[2].i,
-                       .rope_dims = p[3].i,
-                       .interleaved = p[4].i != 0,
-                       .magnitude = (float)p[5].f};
-}
-
-/* Rotates pairs [first, first + n) of one head. */
-static void
-rotate_head(const RopeCache *rope, float *head, int64_t first, int64_t n, const float *sines,
-            const float *cosines)
-{
-    int64_t step = rope->interleaved ? 2 : 1;
-    int64_t distance = rope->interleaved ? 1 : rope->rope_dims / 2;
-    float *low = head + first * step, *high = low + distance;
-    for (int64_t i = 0; i < n; i++) {
-        float x = low[i * step], y = high[i * step];
-        low[i * step] = fmaf(x, cosines[i], -(y * sines[i]));
-        high[i * step] = fmaf(y, cosines[i], x * sines[i]);
-    }
+                       .head_dim = p[2].i};
 }
 
 static void
 rotate_row(const RopeCache *rope, int64_t row, int64_t group)
 {
     float position = (float)rope->positions[row];
-    int64_t per_group = rope->n_heads / rope->n_kv_heads, pairs = rope->rope_dims / 2;
+    int64_t per_group = rope->n_heads / rope->n_kv_heads, pairs = rope->rotation.n_dims / 2;
     float *heads = rope->qkv + row * rope->row_floats;
     float *queries = heads + group * per_group * rope->head_dim;
     float *key = heads + (rope->n_heads + group) * rope->head_dim;
-    float sines[PAIRS_AT_ONCE], cosines[PAIRS_AT_ONCE];
-    for (int64_t first = 0; first < pairs; first += PAIRS_AT_ONCE) {
-        int64_t n = sundog_min(PAIRS_AT_ONCE, pairs - first);
-        for (int64_t i = 0; i < n; i++) {
-            sundog_sin_cos(position * rope->inverse_frequencies[first + i], &sines[i], &cosines[i]);
-            sines[i] *= rope->magnitude;
-            cosines[i] *= rope->magnitude;
-        }
+    SundogAngles angles;
+    for (int64_t first = 0; first < pairs; first += SUNDOG_ANGLES) {
+        sundog_find_angles(&rope->rotation, position, first, &angles);
         for (int64_t h = 0; h < per_group; h++)
-            rotate_head(rope, queries + h * rope->head_dim, first, n, sines, cosines);
-        rotate_head(rope, key, first, n, sines, cosines);
+            sundog_rotate(&rope->rotation, queries + h * rope->head_dim, first, &angles);
+        sundog_rotate(&rope->rotation, key, first, &angles);
     }
 }
 

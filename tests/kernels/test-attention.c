@@ -317,12 +317,46 @@ test_rope_is_right(void)
     }
 }
 
+/* Queries rotated alone are those that rope_cache rotates beside their keys. */
+static void
+test_rope_alone(void)
+{
+    TestRandom random = {21};
+    for (int i = 0; i < 20; i++) {
+        Step step = random_step(&random, 200, 30);
+        int64_t n = step.n_heads * step.head_dim;
+        TestCall both, alone;
+        init_rope_cache(&both, &step, step.head_dim / (i % 2 + 1), &random);
+        test_call_init(&alone, SUNDOG_OP_ROPE);
+        float *x = test_call_add(&alone, SUNDOG_DTYPE_F32, step.n_rows, n);
+        for (int64_t row = 0; row < step.n_rows; row++)
+            memcpy(x + row * n, (float *)both.arguments[0].data + row * row_floats(&step),
+                   (size_t)n * sizeof(float));
+        add_copy(&alone, SUNDOG_DTYPE_I32, step.n_rows, 1, step.positions);
+        add_copy(&alone, SUNDOG_DTYPE_F32, 1, both.arguments[4].shape[1], both.arguments[4].data);
+        alone.parameters[0].i = step.n_heads;
+        alone.parameters[1].i = step.head_dim;
+        for (int p = 2; p < 5; p++)
+            alone.parameters[p] = both.parameters[p + 1];
+        test_call_check_all_sets(&alone);
+        test_call_run(&both, SUNDOG_HOST_PLAIN, 1, false);
+        for (int64_t row = 0; row < step.n_rows; row++)
+            g_assert_cmpmem(x + row * n, n * sizeof(float),
+                            (float *)both.arguments[0].data + row * row_floats(&step),
+                            n * sizeof(float));
+        test_call_clear(&alone);
+        test_call_clear(&both);
+        step_clear(&step);
+    }
+}
+
 int
 main(int argc, char *argv[])
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/kernels/rope-cache/is-right", test_rope_is_right);
     g_test_add_func("/kernels/rope-cache/sets-agree", test_rope_sets_agree);
+    g_test_add_func("/kernels/rope/is-rope-cache-alone", test_rope_alone);
     g_test_add_func("/kernels/attention/plain-is-right", test_plain_is_right);
     g_test_add_func("/kernels/attention/sets-agree", test_sets_agree);
     return g_test_run();
