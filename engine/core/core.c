@@ -129,21 +129,14 @@ match_state(const SundogCore *core, const SundogProgram *program, uint64_t page_
 static bool
 match_buffers(const SundogCore *core, const SundogProgram *program, GError **error)
 {
-    SundogShape one = *sundog_program_get_bounds(program);
-    uint64_t page_bytes = 0;
-    uint64_t state_bytes = 0;
-    one.values[SUNDOG_VARIABLE_POOL_PAGES] = one.values[SUNDOG_VARIABLE_POOL_STATES] = 1;
+    uint64_t page_bytes;
+    uint64_t state_bytes;
     for (SundogBufferId id = 0; id < sundog_program_get_n_buffers(program); id++) {
         const SundogBuffer *buffer = sundog_program_get_buffer(program, id);
         if (buffer->role == SUNDOG_BUFFER_WEIGHT && !match_weight(core, program, buffer, error))
             return false;
-        if (buffer->role != SUNDOG_BUFFER_STATE)
-            continue;
-        if (sundog_program_is_recurrent(program, id))
-            state_bytes += sundog_program_buffer_bytes(program, id, &one);
-        else
-            page_bytes += sundog_program_buffer_bytes(program, id, &one);
     }
+    sundog_program_measure_state(program, &page_bytes, &state_bytes);
     return match_state(core, program, page_bytes, state_bytes, error);
 }
 

@@ -53,8 +53,8 @@ typedef struct {
     uint32_t page_tokens;
     SundogDtype dtype;
     uint32_t n_layers;
-    uint32_t n_kv_heads;
-    uint32_t head_dim;
+    uint32_t n_kv_heads;  /* of the layer with the most */
+    uint32_t head_dim;    /* of the layer with the largest */
     uint64_t page_bytes;  /* of all layers, keys and values */
     uint64_t state_bytes; /* of all layers of one sequence; 0: there is no recurrent state */
 } SundogCoreCache;

@@ -223,7 +223,8 @@ parse_cache(Fields *fields, SundogCoreCache *cache)
     /* All layers' keys and values: at most 2^16 × 2^16 × 2^16 × 2^9, which a u64 still holds. */
     uint64_t page_bytes = 2 * (uint64_t)cache->n_layers * cache->n_kv_heads * cache->head_dim *
                           SUNDOG_PAGE_TOKENS * sundog_dtype_bytes(cache->dtype);
-    cache->page_bytes = get_number(&scheme, "page_bytes", page_bytes, page_bytes);
+    /* Less where layers differ; a core compares it with what its programs keep. */
+    cache->page_bytes = get_number(&scheme, "page_bytes", 1, page_bytes);
     fields->failed = scheme.failed;
     if (!fields->failed && json_array_get_length(schemes) == 2)
         parse_recurrent(fields, schemes, cache);

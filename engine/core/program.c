@@ -335,3 +335,18 @@ sundog_program_set_arena_bytes(SundogProgram *program, uint64_t n_bytes)
 {
     program->arena_bytes = n_bytes;
 }
+
+void
+sundog_program_measure_state(const SundogProgram *program, uint64_t *page_bytes,
+                             uint64_t *state_bytes)
+{
+    SundogShape one = *sundog_program_get_bounds(program);
+    one.values[SUNDOG_VARIABLE_POOL_PAGES] = one.values[SUNDOG_VARIABLE_POOL_STATES] = 1;
+    *page_bytes = *state_bytes = 0;
+    for (SundogBufferId id = 0; id < sundog_program_get_n_buffers(program); id++) {
+        if (sundog_program_get_buffer(program, id)->role != SUNDOG_BUFFER_STATE)
+            continue;
+        uint64_t n_bytes = sundog_program_buffer_bytes(program, id, &one);
+        *(sundog_program_is_recurrent(program, id) ? state_bytes : page_bytes) += n_bytes;
+    }
+}

@@ -100,6 +100,10 @@ typedef struct {
 /* One for each buffer; owned by the caller. */
 SundogLifetime *sundog_program_dup_lifetimes(const SundogProgram *program);
 
+/* Bytes of state in all buffers of the program together: of one page, and of one slot of what is
+ * recurrent. */
+void sundog_program_measure_state(const SundogProgram *program, uint64_t *page_bytes,
+                                  uint64_t *state_bytes);
 /* Elements at a shape, and bytes: a8 buffers count whole tiles, weights their layout's bytes (0 while
  * not laid out). Saturate. */
 int64_t sundog_program_buffer_elements(const SundogProgram *program, SundogBufferId id,

@@ -8,6 +8,7 @@
 #include "engine/model/families.h"
 #include "engine/model/keys.h"
 #include "engine/model/latent-dimensions.h"
+#include "engine/model/layers.h"
 #include "engine/model/rope-settings.h"
 
 #include <math.h>
@@ -18,8 +19,6 @@
 #define MAX_HEAD_DIM 1024
 #define MAX_CONTEXT (1u << 27)
 #define MAX_SCALE 1e6
-#define WINDOW_PATTERN "attention.sliding_window_pattern"
-#define ROPE_PATTERN "attention.rope_pattern"
 
 static const SundogFamily *
 find_family(SundogKeys *keys)
@@ -71,65 +70,6 @@ read_window(SundogKeys *keys, SundogModelDimensions *dimensions)
         dimensions->window = (uint32_t)window;
 }
 
-/* Which layers have a window: a truth a layer, or a period after which one sees everything. */
-static bool
-layer_has_window(const SundogKeys *keys, uint32_t layer, uint32_t period)
-{
-    double truth = 0;
-    if (sundog_source_get_array_number(keys->source, WINDOW_PATTERN, layer, &truth))
-        return truth != 0;
-    return period == 0 || layer % period != period - 1;
-}
-
-/* Which layers rotate: a truth a layer, or a period after which one does not. */
-static bool
-layer_has_rope(const SundogKeys *keys, uint32_t layer, uint32_t period)
-{
-    double truth = 0;
-    if (sundog_source_get_array_number(keys->source, ROPE_PATTERN, layer, &truth))
-        return truth != 0;
-    return period == 0 || layer % period != period - 1;
-}
-
-/* A pattern tells of every layer, where it is there. */
-static void
-check_pattern(SundogKeys *keys, const char *name, uint32_t n_layers)
-{
-    uint64_t n = sundog_source_get_array_length(keys->source, name);
-    g_autofree char *key = sundog_keys_dup_name(keys, name);
-    if (n > 0 && n < n_layers)
-        sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_INVALID,
-                         "%s tells of %" G_GUINT64_FORMAT " layers, expected %u", key, n, n_layers);
-}
-
-static bool
-rotates_alike(const SundogRope *a, const SundogRope *b)
-{
-    return a->base == b->base && a->scaling == b->scaling && a->factor == b->factor &&
-           a->magnitude == b->magnitude;
-}
-
-static void
-read_layers(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *dimensions)
-{
-    uint32_t period = family->window_period;
-    check_pattern(keys, WINDOW_PATTERN, dimensions->n_layers);
-    check_pattern(keys, ROPE_PATTERN, dimensions->n_layers);
-    if (sundog_source_get_array_length(keys->source, WINDOW_PATTERN) == 0)
-        period = sundog_keys_read_count_or(keys, WINDOW_PATTERN, MAX_LAYERS, period);
-    bool rotates = !family->finetuned_is_rope ||
-                   sundog_keys_read_bool_or(keys, "rope.scaling.finetuned", true);
-    bool is_alike = rotates_alike(&dimensions->rope, &dimensions->window_rope);
-    dimensions->layers = g_new0(SundogLayer, dimensions->n_layers);
-    for (uint32_t i = 0; i < dimensions->n_layers; i++) {
-        SundogLayer *layer = &dimensions->layers[i];
-        layer->window = layer_has_window(keys, i, period) ? dimensions->window : 0;
-        if (rotates && layer_has_rope(keys, i, family->rope_period))
-            layer->rope =
-                layer->window != 0 && !is_alike ? &dimensions->window_rope : &dimensions->rope;
-    }
-}
-
 static void
 read_head_dim(SundogKeys *keys, SundogModelDimensions *dimensions)
 {
@@ -157,11 +97,13 @@ read_head_dim(SundogKeys *keys, SundogModelDimensions *dimensions)
 }
 
 static void
-read_heads(SundogKeys *keys, SundogModelDimensions *dimensions)
+read_heads(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *dimensions)
 {
     dimensions->n_heads = sundog_keys_read_count(keys, "attention.head_count", MAX_HEADS);
-    dimensions->n_kv_heads =
-        sundog_keys_read_count_or(keys, "attention.head_count_kv", MAX_HEADS, dimensions->n_heads);
+    dimensions->n_kv_heads = dimensions->n_heads;
+    if (sundog_keys_has(keys, "attention.head_count_kv"))
+        dimensions->n_kv_heads = sundog_layers_read_greatest(
+            keys, family, "attention.head_count_kv", dimensions->n_layers, MAX_HEADS);
     if (dimensions->n_heads % dimensions->n_kv_heads != 0)
         sundog_keys_fail_multiple(keys, "attention.head_count", dimensions->n_heads,
                                   "attention.head_count_kv", dimensions->n_kv_heads);
@@ -169,14 +111,17 @@ read_heads(SundogKeys *keys, SundogModelDimensions *dimensions)
 }
 
 static void
-read_sizes(SundogKeys *keys, SundogModelDimensions *dimensions)
+read_sizes(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *dimensions)
 {
     uint32_t n_blocks = sundog_keys_read_count(keys, "block_count", MAX_LAYERS);
     dimensions->n_draft_layers =
         sundog_keys_read_number_or(keys, "nextn_predict_layers", n_blocks - 1, 0);
     dimensions->n_layers = n_blocks - dimensions->n_draft_layers;
     dimensions->hidden_size = sundog_keys_read_count(keys, "embedding_length", MAX_FEATURES);
-    dimensions->mlp_size = sundog_keys_read_count(keys, "feed_forward_length", MAX_FEATURES);
+    dimensions->mlp_size = sundog_layers_read_greatest(keys, family, "feed_forward_length",
+                                                       dimensions->n_layers, MAX_FEATURES);
+    dimensions->layer_input_size = sundog_keys_read_number_or(
+        keys, "embedding_length_per_layer_input", MAX_FEATURES / MAX_LAYERS, 0);
     dimensions->norm_epsilon =
         sundog_keys_read_positive(keys, "attention.layer_norm_rms_epsilon", 1);
 }
@@ -188,6 +133,8 @@ read_scales(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions 
     double hidden = dimensions->hidden_size;
     if (family->layers_of_wide_scale == dimensions->n_layers)
         head = hidden / dimensions->n_heads;
+    if (family->unscaled_queries)
+        head = 1;
     dimensions->attention_scale =
         sundog_keys_read_positive_or(keys, "attention.scale", MAX_SCALE, 1 / sqrt(head));
     dimensions->query_scale_beta =
@@ -210,15 +157,15 @@ read_all(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *di
     refuse_other_directions(keys);
     dimensions->architecture = family->name;
     dimensions->norms_whole_rows = family->norms_whole_rows;
-    read_sizes(keys, dimensions);
+    read_sizes(keys, family, dimensions);
     sundog_expert_dimensions_read(dimensions, family, keys);
     read_window(keys, dimensions);
-    read_heads(keys, dimensions);
+    read_heads(keys, family, dimensions);
     read_scales(keys, family, dimensions);
     sundog_rope_settings_read(keys, family, dimensions);
     sundog_latent_dimensions_read(dimensions, keys);
     if (keys->error == NULL)
-        read_layers(keys, family, dimensions);
+        sundog_layers_read(keys, family, dimensions);
     refuse_unknown_settings(keys);
 }
 

@@ -35,6 +35,8 @@ typedef struct {
     bool finetuned_is_rope;  /* "rope.scaling.finetuned" says whether anything is rotated */
     bool divides_logits;     /* by the scale that the file gives */
     bool divides_magnitude;  /* of YaRN by that of the file's logarithmic multiplier */
+    bool layers_differ;      /* settings of sizes may be lists, a number a layer */
+    bool unscaled_queries;   /* scores are not scaled where a file does not say */
     bool norms_whole_rows;   /* queries and keys are normed over all heads together */
     bool has_experts;        /* files of the family may tell of experts */
     /* How experts are chosen where a file does not say: by sigmoid, else by softmax, and whether the

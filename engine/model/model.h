@@ -29,6 +29,9 @@ typedef enum {
     X(ROPE_FACTORS, "rope_freqs.weight")                        \
     X(ROPE_LONG_FACTORS, "rope_factors_long.weight")            \
     X(ROPE_SHORT_FACTORS, "rope_factors_short.weight")          \
+    X(LAYER_INPUTS, "per_layer_token_embd.weight")              \
+    X(LAYER_INPUTS_PROJECTION, "per_layer_model_proj.weight")   \
+    X(LAYER_INPUTS_NORM, "per_layer_proj_norm.weight")          \
     X(ATTENTION_NORM, "blk.%u.attn_norm.weight")                \
     X(ATTENTION_Q, "blk.%u.attn_q.weight")                      \
     X(ATTENTION_K, "blk.%u.attn_k.weight")                      \
@@ -54,6 +57,10 @@ typedef enum {
     X(MLP_UP, "blk.%u.ffn_up.weight")                           \
     X(MLP_DOWN, "blk.%u.ffn_down.weight")                       \
     X(MLP_POST_NORM, "blk.%u.post_ffw_norm.weight")             \
+    X(LAYER_INPUT_GATE, "blk.%u.inp_gate.weight")               \
+    X(LAYER_INPUT_PROJECTION, "blk.%u.proj.weight")             \
+    X(LAYER_INPUT_NORM, "blk.%u.post_norm.weight")              \
+    X(LAYER_SCALE, "blk.%u.layer_output_scale.weight")          \
     X(ROUTER, "blk.%u.ffn_gate_inp.weight")                     \
     X(ROUTER_BIAS, "blk.%u.ffn_gate_inp.bias")                  \
     X(EXPERT_BIAS, "blk.%u.exp_probs_b.bias")                   \
@@ -93,6 +100,11 @@ typedef struct {
 typedef struct {
     uint32_t window;        /* tokens that a token sees, itself included; 0: all */
     const SundogRope *rope; /* NULL where nothing is rotated */
+    uint32_t n_kv_heads;
+    uint32_t head_dim;
+    uint32_t mlp_size;
+    uint32_t
+        kv_layer; /* whose keys and values it attends to: its own, or those of a layer before it */
 } SundogLayer;
 
 /* Attention over latents (DeepSeek-AI 2024): keys and values are projections of a small vector, which is
@@ -129,7 +141,7 @@ typedef struct {
         n_draft_layers; /* behind them in the file: they guess tokens ahead and are left out here */
     uint32_t n_vocabulary;
     uint32_t hidden_size;
-    uint32_t mlp_size;
+    uint32_t mlp_size; /* where layers differ, this and the next ones are the greatest */
     uint32_t n_heads;
     uint32_t n_kv_heads;
     uint32_t head_dim;
@@ -143,6 +155,8 @@ typedef struct {
     double residual_scale; /* of what a layer's halves add */
     double logit_scale;    /* that logits are multiplied by */
     double logit_softcap;  /* 0 where there is none */
+    uint32_t
+        layer_input_size; /* features a token that each layer takes in beside the stream; 0: none */
     SundogExpertDimensions experts;
     SundogLatentDimensions latent;
     uint32_t context_length; /* what it was trained for, in tokens */

@@ -105,4 +105,7 @@ sundog_rope_settings_read(SundogKeys *keys, const SundogFamily *family,
     if (family->divides_magnitude)
         divide_magnitude(keys, rope);
     dimensions->window_rope = read_window_rope(keys, family, rope);
+    if (family->layers_differ)
+        dimensions->window_rope.n_dims =
+            sundog_keys_read_count_or(keys, "rope.dimension_count_swa", rope->n_dims, rope->n_dims);
 }

@@ -24,6 +24,8 @@ typedef enum {
     MLP,
     VOCABULARY,
     HALF_ROPE,
+    LAYER_INPUT,
+    ALL_LAYER_INPUTS,
     Q_RANK,
     KV_RANK,
     LATENT,    /* what is cached of a token */
@@ -49,6 +51,9 @@ static const Role roles[] = {
     [SUNDOG_TENSOR_ROPE_FACTORS]     = {.rows = ONE, .columns = HALF_ROPE},
     [SUNDOG_TENSOR_ROPE_LONG_FACTORS]  = {.rows = ONE, .columns = HALF_ROPE},
     [SUNDOG_TENSOR_ROPE_SHORT_FACTORS] = {.rows = ONE, .columns = HALF_ROPE},
+    [SUNDOG_TENSOR_LAYER_INPUTS]     = {.rows = VOCABULARY, .columns = ALL_LAYER_INPUTS},
+    [SUNDOG_TENSOR_LAYER_INPUTS_PROJECTION] = {.rows = ALL_LAYER_INPUTS, .columns = HIDDEN},
+    [SUNDOG_TENSOR_LAYER_INPUTS_NORM] = {.rows = ONE, .columns = LAYER_INPUT},
     [SUNDOG_TENSOR_ATTENTION_NORM]   = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_ATTENTION_Q]      = {.rows = QUERY, .columns = HIDDEN},
     [SUNDOG_TENSOR_ATTENTION_K]      = {.rows = KEY, .columns = HIDDEN},
@@ -74,6 +79,10 @@ static const Role roles[] = {
     [SUNDOG_TENSOR_MLP_UP]           = {.rows = MLP, .columns = HIDDEN},
     [SUNDOG_TENSOR_MLP_DOWN]         = {.rows = HIDDEN, .columns = MLP},
     [SUNDOG_TENSOR_MLP_POST_NORM]    = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_LAYER_INPUT_GATE] = {.rows = LAYER_INPUT, .columns = HIDDEN},
+    [SUNDOG_TENSOR_LAYER_INPUT_PROJECTION] = {.rows = HIDDEN, .columns = LAYER_INPUT},
+    [SUNDOG_TENSOR_LAYER_INPUT_NORM] = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_LAYER_SCALE]      = {.rows = ONE, .columns = ONE},
     [SUNDOG_TENSOR_ROUTER]           = {.rows = EXPERTS, .columns = HIDDEN},
     [SUNDOG_TENSOR_ROUTER_BIAS]      = {.rows = ONE, .columns = EXPERTS},
     [SUNDOG_TENSOR_EXPERT_BIAS]      = {.rows = ONE, .columns = EXPERTS},
@@ -149,6 +158,10 @@ get_extent(const SundogModelDimensions *dimensions, Extent extent)
         return dimensions->mlp_size;
     case VOCABULARY:
         return dimensions->n_vocabulary;
+    case LAYER_INPUT:
+        return dimensions->layer_input_size;
+    case ALL_LAYER_INPUTS:
+        return (uint64_t)dimensions->n_layers * dimensions->layer_input_size;
     case HALF_ROPE:
         return dimensions->rope.n_dims / 2;
     case Q_RANK:
@@ -274,6 +287,17 @@ find_part(SundogTensors *tensors, const SundogModelDimensions *dimensions, Sundo
     return true;
 }
 
+/* The dimensions with one layer's own sizes in them. */
+static SundogModelDimensions
+view_layer(const SundogModelDimensions *dimensions, uint32_t layer)
+{
+    SundogModelDimensions view = *dimensions;
+    view.n_kv_heads = dimensions->layers[layer].n_kv_heads;
+    view.head_dim = dimensions->layers[layer].head_dim;
+    view.mlp_size = dimensions->layers[layer].mlp_size;
+    return view;
+}
+
 static bool
 read_role(SundogTensors *tensors, const SundogModelDimensions *dimensions, SundogSource *source,
           SundogTensorRole role, uint32_t layer, GError **error)
@@ -348,7 +372,8 @@ read_all(SundogTensors *tensors, const SundogModelDimensions *dimensions, Sundog
     for (unsigned role = 0; role < SUNDOG_N_TENSOR_ROLES; role++) {
         uint32_t n_layers = is_per_layer(role) ? tensors->n_layers : 1;
         for (uint32_t layer = 0; layer < n_layers; layer++) {
-            if (!read_role(tensors, dimensions, source, role, layer, error))
+            SundogModelDimensions view = view_layer(dimensions, layer);
+            if (!read_role(tensors, &view, source, role, layer, error))
                 return false;
         }
     }

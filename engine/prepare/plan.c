@@ -172,20 +172,13 @@ make_sample(SundogPlan *plan, uint32_t n_vocabulary, GError **error)
 static void
 describe_cache(SundogPlan *plan, const SundogModelDimensions *dimensions)
 {
-    const SundogProgram *program = plan->forward.program;
     SundogCoreCache *cache = &plan->cache;
-    SundogShape one = plan->bounds;
-    one.values[SUNDOG_VARIABLE_POOL_STATES] = 1;
     cache->scheme = "paged";
     cache->page_tokens = SUNDOG_PAGE_TOKENS;
     cache->n_layers = plan->forward.n_caches;
     cache->n_kv_heads = dimensions->n_kv_heads;
     cache->head_dim = dimensions->head_dim;
-    cache->page_bytes = 2 * (uint64_t)cache->n_layers * cache->n_kv_heads * cache->head_dim *
-                        SUNDOG_PAGE_TOKENS * sundog_dtype_bytes(cache->dtype);
-    for (SundogBufferId id = 0; id < sundog_program_get_n_buffers(program); id++)
-        if (sundog_program_is_recurrent(program, id))
-            cache->state_bytes += sundog_program_buffer_bytes(program, id, &one);
+    sundog_program_measure_state(plan->forward.program, &cache->page_bytes, &cache->state_bytes);
 }
 
 /* Which type a layout holds of a tensor: its own, or the one that the pass over layouts chose. */

@@ -8,8 +8,8 @@ static SundogBufferId
 project(SundogBuilder *builder, SundogBufferId x, SundogTensorRole role, SundogTensorRole bias,
         const char *name, uint32_t n_heads)
 {
-    SundogBufferId y =
-        sundog_builder_temporary(builder, name, (int64_t)n_heads * builder->dimensions->head_dim);
+    SundogBufferId y = sundog_builder_temporary(
+        builder, name, (int64_t)n_heads * sundog_builder_layer(builder)->head_dim);
     SundogBufferId weight = sundog_builder_weight(builder, role);
     SundogBufferId added = sundog_builder_optional_weight(builder, bias);
     sundog_builder_emit(builder, SUNDOG_OP_LINEAR, x, weight, added, SUNDOG_BUFFER_NONE, y,
@@ -23,8 +23,8 @@ norm_row(SundogBuilder *builder, SundogBufferId x, SundogTensorRole role, const 
          uint32_t n_heads)
 {
     const SundogParameter epsilon = {.f = builder->dimensions->norm_epsilon};
-    SundogBufferId y =
-        sundog_builder_temporary(builder, name, (int64_t)n_heads * builder->dimensions->head_dim);
+    SundogBufferId y = sundog_builder_temporary(
+        builder, name, (int64_t)n_heads * sundog_builder_layer(builder)->head_dim);
     sundog_builder_emit_with(builder, SUNDOG_OP_RMS_NORM, &epsilon, x,
                              sundog_builder_weight(builder, role), y);
     return y;
@@ -33,63 +33,88 @@ norm_row(SundogBuilder *builder, SundogBufferId x, SundogTensorRole role, const 
 static SundogBufferId
 add_qkv(SundogBuilder *builder, SundogBufferId x, SundogQkNorm norm)
 {
-    const SundogModelDimensions *dimensions = builder->dimensions;
-    uint32_t n_heads = dimensions->n_heads;
-    uint32_t n_kv_heads = dimensions->n_kv_heads;
+    const SundogLayer *layer = sundog_builder_layer(builder);
+    uint32_t n_heads = builder->dimensions->n_heads;
+    uint32_t n_kv_heads = layer->n_kv_heads;
     SundogBufferId q = project(builder, x, SUNDOG_TENSOR_ATTENTION_Q,
                                SUNDOG_TENSOR_ATTENTION_Q_BIAS, "attention.q", n_heads);
     SundogBufferId k = project(builder, x, SUNDOG_TENSOR_ATTENTION_K,
                                SUNDOG_TENSOR_ATTENTION_K_BIAS, "attention.k", n_kv_heads);
-    SundogBufferId v = project(builder, x, SUNDOG_TENSOR_ATTENTION_V,
-                               SUNDOG_TENSOR_ATTENTION_V_BIAS, "attention.v", n_kv_heads);
+    /* Keys before their norm are values too where a model of normed values has none of its own. */
+    bool is_shared =
+        norm == SUNDOG_QK_NORM_HEADS_AND_VALUES &&
+        sundog_model_get_tensor(builder->model, SUNDOG_TENSOR_ATTENTION_V, builder->layer) == NULL;
+    SundogBufferId v = is_shared
+                           ? k
+                           : project(builder, x, SUNDOG_TENSOR_ATTENTION_V,
+                                     SUNDOG_TENSOR_ATTENTION_V_BIAS, "attention.v", n_kv_heads);
     if (norm == SUNDOG_QK_NORM_ROWS) {
         q = norm_row(builder, q, SUNDOG_TENSOR_ATTENTION_Q_NORM, "attention.q.norm", n_heads);
         k = norm_row(builder, k, SUNDOG_TENSOR_ATTENTION_K_NORM, "attention.k.norm", n_kv_heads);
     }
     SundogBufferId qkv = sundog_builder_temporary(
-        builder, "attention.qkv", (int64_t)(n_heads + 2 * n_kv_heads) * dimensions->head_dim);
+        builder, "attention.qkv", (int64_t)(n_heads + 2 * n_kv_heads) * layer->head_dim);
     sundog_builder_emit(builder, SUNDOG_OP_JOIN, q, k, v, qkv);
     return qkv;
 }
 
-/* The pages of this layer: keys transposed, as paged-cache.h says. */
+/* The pages of the layer that this one attends to: keys transposed, as paged-cache.h says. */
 static SundogBufferId
-add_pages(SundogBuilder *builder, const char *kind, bool transposed)
+find_pages(SundogBuilder *builder, const char *kind, bool transposed)
 {
-    g_autofree char *name = g_strdup_printf("cache.%u.%s", builder->n_caches, kind);
+    const SundogLayer *layer = sundog_builder_layer(builder);
+    uint32_t index = layer->kv_layer == builder->layer ? builder->n_caches : layer->kv_layer;
+    g_autofree char *name = g_strdup_printf("cache.%u.%s", index, kind);
     SundogExpression page = sundog_builder_constant(builder, SUNDOG_PAGE_TOKENS);
-    SundogExpression head = sundog_builder_constant(builder, builder->dimensions->head_dim);
-    const SundogExpression shape[] = {
-        sundog_builder_variable(builder, SUNDOG_VARIABLE_POOL_PAGES),
-        sundog_builder_constant(builder, builder->dimensions->n_kv_heads), transposed ? head : page,
-        transposed ? page : head};
-    return sundog_builder_buffer(builder, name, SUNDOG_BUFFER_STATE, builder->options->cache_dtype,
-                                 4, shape);
+    SundogExpression head = sundog_builder_constant(builder, layer->head_dim);
+    const SundogExpression shape[] = {sundog_builder_variable(builder, SUNDOG_VARIABLE_POOL_PAGES),
+                                      sundog_builder_constant(builder, layer->n_kv_heads),
+                                      transposed ? head : page, transposed ? page : head};
+    SundogBufferId known = sundog_program_find_buffer(builder->program, name);
+    return known != SUNDOG_BUFFER_NONE
+               ? known
+               : sundog_builder_buffer(builder, name, SUNDOG_BUFFER_STATE,
+                                       builder->options->cache_dtype, 4, shape);
+}
+
+/* Weights of 1, for heads that are normed without weights of their own. */
+static SundogBufferId
+add_ones(SundogBuilder *builder, uint32_t n)
+{
+    g_autofree char *name = g_strdup_printf("ones.%u", n);
+    SundogBufferId known = sundog_program_find_buffer(builder->program, name);
+    if (known != SUNDOG_BUFFER_NONE)
+        return known;
+    float *ones = g_new(float, n);
+    for (uint32_t i = 0; i < n; i++)
+        ones[i] = 1;
+    return sundog_builder_row(builder, name, ones, n);
 }
 
 static void
-emit_head_norms(SundogBuilder *builder, SundogBufferId qkv)
+emit_head_norms(SundogBuilder *builder, SundogBufferId qkv, SundogQkNorm norm)
 {
-    const SundogModelDimensions *dimensions = builder->dimensions;
-    const SundogParameter parameters[] = {{.i = dimensions->n_heads},
-                                          {.i = dimensions->n_kv_heads},
-                                          {.i = dimensions->head_dim},
-                                          {.f = dimensions->norm_epsilon}};
+    const SundogLayer *layer = sundog_builder_layer(builder);
+    const SundogParameter parameters[] = {{.i = builder->dimensions->n_heads},
+                                          {.i = layer->n_kv_heads},
+                                          {.i = layer->head_dim},
+                                          {.f = builder->dimensions->norm_epsilon}};
     SundogBufferId q = sundog_builder_weight(builder, SUNDOG_TENSOR_ATTENTION_Q_NORM);
     SundogBufferId k = sundog_builder_weight(builder, SUNDOG_TENSOR_ATTENTION_K_NORM);
-    sundog_builder_emit_with(builder, SUNDOG_OP_HEAD_NORM, parameters, qkv, q, k,
-                             SUNDOG_BUFFER_NONE);
+    SundogBufferId v = norm == SUNDOG_QK_NORM_HEADS_AND_VALUES ? add_ones(builder, layer->head_dim)
+                                                               : SUNDOG_BUFFER_NONE;
+    sundog_builder_emit_with(builder, SUNDOG_OP_HEAD_NORM, parameters, qkv, q, k, v);
 }
 
 static void
 emit_rope(SundogBuilder *builder, SundogBufferId qkv, SundogBufferId k_pages,
           SundogBufferId v_pages)
 {
-    const SundogModelDimensions *dimensions = builder->dimensions;
+    const SundogLayer *layer = sundog_builder_layer(builder);
     const SundogBuilderRope *rope = sundog_builder_rope(builder);
-    const SundogParameter parameters[] = {{.i = dimensions->n_heads},
-                                          {.i = dimensions->n_kv_heads},
-                                          {.i = dimensions->head_dim},
+    const SundogParameter parameters[] = {{.i = builder->dimensions->n_heads},
+                                          {.i = layer->n_kv_heads},
+                                          {.i = layer->head_dim},
                                           {.i = rope != NULL ? rope->rope->n_dims : 0},
                                           {.i = rope != NULL && rope->rope->interleaved},
                                           {.f = rope != NULL ? rope->magnitude : 1}};
@@ -104,8 +129,8 @@ emit_query_scales(SundogBuilder *builder, SundogBufferId qkv)
 {
     const SundogModelDimensions *dimensions = builder->dimensions;
     const SundogParameter parameters[] = {{.i = dimensions->n_heads},
-                                          {.i = dimensions->n_kv_heads},
-                                          {.i = dimensions->head_dim},
+                                          {.i = sundog_builder_layer(builder)->n_kv_heads},
+                                          {.i = sundog_builder_layer(builder)->head_dim},
                                           {.i = dimensions->rope.original_context}};
     if (builder->query_scales != SUNDOG_BUFFER_NONE)
         sundog_builder_emit_with(builder, SUNDOG_OP_SCALE_QUERIES, parameters, qkv,
@@ -116,15 +141,14 @@ static SundogBufferId
 emit_attention(SundogBuilder *builder, SundogBufferId qkv, SundogBufferId k_pages,
                SundogBufferId v_pages)
 {
+    const SundogLayer *layer = sundog_builder_layer(builder);
     const SundogModelDimensions *dimensions = builder->dimensions;
-    const SundogParameter parameters[] = {{.i = dimensions->n_heads},
-                                          {.i = dimensions->n_kv_heads},
-                                          {.i = dimensions->head_dim},
-                                          {.f = dimensions->attention_scale},
-                                          {.i = sundog_builder_layer(builder)->window},
-                                          {.f = dimensions->attention_softcap}};
-    SundogBufferId o = sundog_builder_temporary(
-        builder, "attention.o", (int64_t)dimensions->n_heads * dimensions->head_dim);
+    const SundogParameter parameters[] = {
+        {.i = dimensions->n_heads}, {.i = layer->n_kv_heads},
+        {.i = layer->head_dim},     {.f = dimensions->attention_scale},
+        {.i = layer->window},       {.f = dimensions->attention_softcap}};
+    SundogBufferId o = sundog_builder_temporary(builder, "attention.o",
+                                                (int64_t)dimensions->n_heads * layer->head_dim);
     sundog_builder_emit_with(
         builder, SUNDOG_OP_ATTENTION, parameters, qkv, builder->positions, builder->page_table,
         builder->attention_tiles, k_pages, v_pages, o, builder->workspace,
@@ -135,21 +159,57 @@ emit_attention(SundogBuilder *builder, SundogBufferId qkv, SundogBufferId k_page
 SundogBufferId
 sundog_component_attend(SundogBuilder *builder, SundogBufferId qkv)
 {
-    SundogBufferId k_pages = add_pages(builder, "k", true);
-    SundogBufferId v_pages = add_pages(builder, "v", false);
+    SundogBufferId k_pages = find_pages(builder, "k", true);
+    SundogBufferId v_pages = find_pages(builder, "v", false);
     builder->n_caches++;
     emit_rope(builder, qkv, k_pages, v_pages);
     emit_query_scales(builder, qkv);
     return emit_attention(builder, qkv, k_pages, v_pages);
 }
 
+/* Queries of a layer that attends to what another one has cached. */
+static SundogBufferId
+attend_elsewhere(SundogBuilder *builder, SundogBufferId x)
+{
+    const SundogLayer *layer = sundog_builder_layer(builder);
+    const SundogBuilderRope *rope = sundog_builder_rope(builder);
+    uint32_t n_heads = builder->dimensions->n_heads;
+    const SundogParameter norm[] = {
+        {.i = n_heads}, {.i = 0}, {.i = layer->head_dim}, {.f = builder->dimensions->norm_epsilon}};
+    const SundogParameter rotation[] = {{.i = n_heads},
+                                        {.i = layer->head_dim},
+                                        {.i = rope->rope->n_dims},
+                                        {.i = rope->rope->interleaved},
+                                        {.f = rope->magnitude}};
+    /* Training left projections behind in such layers. */
+    sundog_builder_ignore(builder, SUNDOG_TENSOR_ATTENTION_K);
+    sundog_builder_ignore(builder, SUNDOG_TENSOR_ATTENTION_V);
+    sundog_builder_ignore(builder, SUNDOG_TENSOR_ATTENTION_K_NORM);
+    SundogBufferId q = project(builder, x, SUNDOG_TENSOR_ATTENTION_Q,
+                               SUNDOG_TENSOR_ATTENTION_Q_BIAS, "attention.q", n_heads);
+    sundog_builder_emit_with(builder, SUNDOG_OP_HEAD_NORM, norm, q,
+                             sundog_builder_weight(builder, SUNDOG_TENSOR_ATTENTION_Q_NORM),
+                             SUNDOG_BUFFER_NONE, SUNDOG_BUFFER_NONE);
+    sundog_builder_emit_with(builder, SUNDOG_OP_ROPE, rotation, q, builder->positions,
+                             rope->inverse_frequencies);
+    return emit_attention(builder, q, find_pages(builder, "k", true),
+                          find_pages(builder, "v", false));
+}
+
+static SundogBufferId
+attend_here(SundogBuilder *builder, SundogBufferId x, SundogQkNorm norm)
+{
+    SundogBufferId qkv = add_qkv(builder, x, norm);
+    if (norm == SUNDOG_QK_NORM_HEADS || norm == SUNDOG_QK_NORM_HEADS_AND_VALUES)
+        emit_head_norms(builder, qkv, norm);
+    return sundog_component_attend(builder, qkv);
+}
+
 SundogBufferId
 sundog_component_attention(SundogBuilder *builder, SundogBufferId x, SundogQkNorm norm)
 {
-    SundogBufferId qkv = add_qkv(builder, x, norm);
-    if (norm == SUNDOG_QK_NORM_HEADS)
-        emit_head_norms(builder, qkv);
-    SundogBufferId o = sundog_component_attend(builder, qkv);
+    bool is_here = sundog_builder_layer(builder)->kv_layer == builder->layer;
+    SundogBufferId o = is_here ? attend_here(builder, x, norm) : attend_elsewhere(builder, x);
     SundogBufferId out =
         sundog_builder_temporary(builder, "attention.out", builder->dimensions->hidden_size);
     sundog_builder_emit(

@@ -61,6 +61,8 @@ const SundogLayer *sundog_builder_layer(const SundogBuilder *builder);
 const SundogTensor *sundog_builder_tensor(SundogBuilder *builder, SundogTensorRole role);
 /* The same as a weight. */
 SundogBufferId sundog_builder_weight(SundogBuilder *builder, SundogTensorRole role);
+/* Leaves out a tensor that files hold and that the family's own code does not read. */
+void sundog_builder_ignore(SundogBuilder *builder, SundogTensorRole role);
 /* SUNDOG_BUFFER_NONE where the model has none. */
 SundogBufferId sundog_builder_optional_weight(SundogBuilder *builder, SundogTensorRole role);
 /* A weight of one row that the recipe computes; takes the values. */

@@ -39,7 +39,7 @@ SundogBufferId
 sundog_component_gated_mlp(SundogBuilder *builder, SundogBufferId x, SundogGate function)
 {
     const SundogParameter parameter = {.i = function};
-    uint32_t mlp_size = builder->dimensions->mlp_size;
+    uint32_t mlp_size = sundog_builder_layer(builder)->mlp_size;
     SundogBufferId gate =
         sundog_component_linear(builder, x, SUNDOG_TENSOR_MLP_GATE, "mlp.gate", mlp_size);
     SundogBufferId up =
@@ -50,8 +50,9 @@ sundog_component_gated_mlp(SundogBuilder *builder, SundogBufferId x, SundogGate 
                                    builder->dimensions->hidden_size);
 }
 
-static SundogBufferId
-scale(SundogBuilder *builder, SundogBufferId x, double factor, const char *name, int64_t n_columns)
+SundogBufferId
+sundog_component_scale(SundogBuilder *builder, SundogBufferId x, double factor, const char *name,
+                       int64_t n_columns)
 {
     const SundogParameter parameter = {.f = factor};
     if (factor == 1)
@@ -67,8 +68,8 @@ sundog_component_residual(SundogBuilder *builder, SundogBufferId x, SundogBuffer
 {
     uint32_t hidden_size = builder->dimensions->hidden_size;
     g_autofree char *scaled_name = g_strconcat(name, ".scaled", NULL);
-    SundogBufferId scaled =
-        scale(builder, y, builder->dimensions->residual_scale, scaled_name, hidden_size);
+    SundogBufferId scaled = sundog_component_scale(builder, y, builder->dimensions->residual_scale,
+                                                   scaled_name, hidden_size);
     SundogBufferId sum = sundog_builder_temporary(builder, name, hidden_size);
     sundog_builder_emit(builder, SUNDOG_OP_ADD, scaled, x, sum);
     return sum;
@@ -119,7 +120,7 @@ sundog_component_head(SundogBuilder *builder, SundogBufferId x)
     SundogBufferId norm =
         sundog_component_norm(builder, rows, SUNDOG_TENSOR_OUTPUT_NORM, "head.norm");
     /* Scaled before the product, which is linear, since there is less to scale. */
-    SundogBufferId scaled =
-        scale(builder, norm, builder->dimensions->logit_scale, "head.scaled", hidden_size);
+    SundogBufferId scaled = sundog_component_scale(builder, norm, builder->dimensions->logit_scale,
+                                                   "head.scaled", hidden_size);
     emit_logits(builder, scaled, is_tied ? SUNDOG_TENSOR_TOKEN_EMBEDDING : SUNDOG_TENSOR_OUTPUT);
 }

@@ -14,6 +14,9 @@ typedef enum {
     SUNDOG_QK_NORM_NONE,
     SUNDOG_QK_NORM_HEADS, /* each head by itself, with one weight for all */
     SUNDOG_QK_NORM_ROWS,  /* all heads together */
+    /* Each head of queries, keys and values, the latter without weight; keys before their norm are the
+     * values where the model has no projection for these. Layers may attend to what others cached. */
+    SUNDOG_QK_NORM_HEADS_AND_VALUES,
 } SundogQkNorm;
 
 /* The rows of the token embedding. */
@@ -44,6 +47,9 @@ size_t sundog_component_experts_workspace_bytes(const SundogModelDimensions *dim
 /* The layer's mixture of experts, or the gated MLP where it has none. */
 SundogBufferId sundog_component_feed_forward(SundogBuilder *builder, SundogBufferId x,
                                              SundogGate function);
+/* x [n_rows, n_columns] times a factor; x itself where that is 1. */
+SundogBufferId sundog_component_scale(SundogBuilder *builder, SundogBufferId x, double factor,
+                                      const char *name, int64_t n_columns);
 /* x + y, y scaled where the model says so. */
 SundogBufferId sundog_component_residual(SundogBuilder *builder, SundogBufferId x, SundogBufferId y,
                                          const char *name);

@@ -13,6 +13,9 @@ void sundog_gemma_emit(SundogBuilder *builder);
 void sundog_gemma2_emit(SundogBuilder *builder);
 /* Gemma 3: the same, with heads of queries and keys normed. */
 void sundog_gemma3_emit(SundogBuilder *builder);
+/* Gemma 4 without experts: Gemma 3 with values normed too, heads of two sizes, layers that share what
+ * others cached, and where the model is made so, an input of its own for each layer. */
+void sundog_gemma4_emit(SundogBuilder *builder);
 /* GLM-4: norms before and after each half, pairs of neighbours rotated in a part of each head. */
 void sundog_glm4_emit(SundogBuilder *builder);
 /* GLM-4 MoE: Qwen3's or Llama's attention over a part of each head, and experts. */

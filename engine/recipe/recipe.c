@@ -16,6 +16,7 @@ static const SundogRecipe recipes[] = {
     {"gemma", "Gemma", sundog_gemma_emit},
     {"gemma2", "Gemma 2", sundog_gemma2_emit},
     {"gemma3", "Gemma 3", sundog_gemma3_emit},
+    {"gemma4", "Gemma 4", sundog_gemma4_emit},
     {"glm4", "GLM-4", sundog_glm4_emit},
     {"glm4moe", "GLM-4 MoE", sundog_glm4_moe_emit},
     {"gpt-oss", "gpt-oss", sundog_gpt_oss_emit},

@@ -154,7 +154,7 @@ change_scheme(CoreBuilder *builder)
 static void
 change_page(CoreBuilder *builder)
 {
-    json_object_set_int_member(first_of(builder, "cache"), "page_bytes", 8191);
+    json_object_set_int_member(first_of(builder, "cache"), "page_bytes", 8193);
 }
 
 static void
@@ -234,7 +234,7 @@ test_refusals(void)
         {repeat_weight, "before the one before it ends"},
         {lengthen_weights, "weights/data has"},
         {change_scheme, "scheme is spiral"},
-        {change_page, "page_bytes is 8191"},
+        {change_page, "page_bytes is 8193"},
         {change_bound, "bounds tokens by 16, the manifest by 17"},
         {shrink_arena, "expected 1 to the plan's 64"},
         {lose_program, "no program \"sample\""},

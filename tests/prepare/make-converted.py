@@ -70,6 +70,14 @@ FAMILIES = {
                  'num_experts_per_tok': 2, 'moe_intermediate_size': 16, 'first_k_dense_replace': 1,
                  'use_qk_norm': True, 'attention_bias': True, 'routed_scaling_factor': 1.5,
                  'num_nextn_predict_layers': 0}),
+    'gemma4': ('Gemma4Text', 'Gemma4ForCausalLM',
+               {'hidden_size': 24, 'intermediate_size': 32, 'num_attention_heads': 2, 'num_key_value_heads': 2,
+                'head_dim': 8, 'global_head_dim': 16, 'num_global_key_value_heads': 1,
+                'num_hidden_layers': 6, 'num_kv_shared_layers': 3, 'use_double_wide_mlp': True,
+                'layer_types': ['sliding_attention', 'full_attention', 'sliding_attention',
+                                'sliding_attention', 'full_attention', 'full_attention'],
+                'sliding_window': 20, 'final_logit_softcapping': 3.0, 'attention_k_eq_v': True,
+                'hidden_size_per_layer_input': 4, 'vocab_size_per_layer_input': VOCABULARY}),
     'glm4': ('Glm4', 'Glm4ForCausalLM', {'partial_rotary_factor': 0.5, 'attention_bias': True}),
     'gpt-oss': ('GptOss', 'GptOssForCausalLM',
                 {'intermediate_size': 32, 'num_local_experts': 4, 'num_experts_per_tok': 2,
@@ -195,12 +203,14 @@ def randomize(model, quantized):
     """Norms that are all ones and biases that are all zero would hide a swapped weight. Values are
     rounded to what the file holds them in."""
     with torch.no_grad():
-        biases = [(n, b) for n, b in model.named_buffers() if 'bias' in n]
+        biases = [(n, b) for n, b in model.named_buffers() if 'bias' in n or 'layer_scalar' in n]
         for name, parameter in [*model.named_parameters(), *biases]:
             if 'norm' in name:
                 parameter.uniform_(-0.5, 0.5)
-                if not model.config.model_type.startswith('gemma'):
+                if model.config.model_type.removesuffix('_text') not in ('gemma', 'gemma2', 'gemma3'):
                     parameter += 1
+            elif 'layer_scalar' in name:
+                parameter.uniform_(0.5, 1.5)
             elif 'bias' in name or 'sinks' in name:
                 parameter.normal_(0, 0.5)
             else:
