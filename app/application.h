@@ -5,9 +5,9 @@
  * feed, chats, settings) and the actions of the main menu. Main thread.
  */
 
-#include "app/chats.h"
-#include "app/server-feed.h"
-#include "app/shelf.h"
+#include "app/chats/chats.h"
+#include "app/chats/shelf.h"
+#include "app/server/server-feed.h"
 #include <gtk/gtk.h>
 
 #define SUNDOG_APPLICATION_ID "org.sundog.Sundog"

@@ -3,7 +3,7 @@
 /* Numbers in a person's words: bytes, times, rates, and the figures of an answer. Strings are owned by
  * the caller. Any thread. */
 
-#include "app/message.h"
+#include "app/conversation/message.h"
 
 /* "1.4 GB", "940 kB": decimal units, as disks are sold. */
 char *sundog_figures_dup_bytes(double n_bytes);

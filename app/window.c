@@ -1,12 +1,12 @@
 /* The frame: what is remembered, which page is shown, and what keys do. */
 
 #include "app/window.h"
-#include "app/conversation.h"
-#include "app/job-strip.h"
-#include "app/library-page.h"
-#include "app/model-switcher.h"
-#include "app/server-page.h"
-#include "app/sidebar.h"
+#include "app/chats/sidebar.h"
+#include "app/conversation/conversation.h"
+#include "app/conversation/model-switcher.h"
+#include "app/library/job-strip.h"
+#include "app/library/library-page.h"
+#include "app/server/server-page.h"
 #include "app/split.h"
 #include "app/toaster.h"
 #include <glib/gi18n.h>

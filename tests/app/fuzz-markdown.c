@@ -1,8 +1,8 @@
 /* Any bytes as Markdown: the blocks are markup that a label accepts, whole and cut, are the same whether the
  * text came whole or in two pieces, and can be written again. */
 
-#include "app/markdown-writer.h"
-#include "app/markup.h"
+#include "app/markdown/markdown-writer.h"
+#include "app/markdown/markup.h"
 #include <pango/pango.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The chat file: round trips, branches, deletion and undo, migration with a copy, refusal of newer
  * files, and what is left after a kill in the middle of a stream. */
 
-#include "app/chat-store.h"
+#include "app/chats/chat-store.h"
 #include <glib/gstdio.h>
 #include <signal.h>
 #include <sqlite3.h>

@@ -1,9 +1,9 @@
 /* Markdown to blocks and back: what is written is read as the same blocks. */
 
-#include "app/block.h"
-#include "app/inline-markdown.h"
-#include "app/markdown-writer.h"
-#include "app/markup.h"
+#include "app/markdown/block.h"
+#include "app/markdown/inline-markdown.h"
+#include "app/markdown/markdown-writer.h"
+#include "app/markdown/markup.h"
 #include <string.h>
 
 static char *

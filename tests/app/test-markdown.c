@@ -1,7 +1,7 @@
 /* Blocks of Markdown: what they hold, that they do not depend on how the text was cut into pieces,
  * and that hostile input stays bounded. */
 
-#include "app/markdown.h"
+#include "app/markdown/markdown.h"
 #include <locale.h>
 #include <pango/pango.h>
 #include <string.h>

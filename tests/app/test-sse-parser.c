@@ -1,6 +1,6 @@
 /* The event stream parser: the same events for every cut, unknown fields and events harmless, bounded. */
 
-#include "app/sse-parser.h"
+#include "app/server/sse-parser.h"
 #include <string.h>
 
 static void

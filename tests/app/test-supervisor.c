@@ -1,8 +1,8 @@
 /* The supervisor beside a scripted server: starting, starting again, attaching, replacing a stale one,
  * and giving up with the server's own words. */
 
-#include "app/server-address.h"
-#include "app/supervisor.h"
+#include "app/server/server-address.h"
+#include "app/server/supervisor.h"
 #include "engine/library/server-file.h"
 #include <glib/gstdio.h>
 #include <signal.h>

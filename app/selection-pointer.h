@@ -1,7 +1,0 @@
-#pragma once
-
-/* Selecting with the pointer, and scrolling where a drag goes beyond the edge. */
-
-#include "app/selection-area.h"
-
-void sundog_selection_pointer_attach(SundogSelectionArea *area);
