@@ -155,7 +155,6 @@ sundog_chat_row_init(SundogChatRow *self)
     g_signal_connect(focus, "leave", G_CALLBACK(on_entry_leave), self);
     gtk_widget_add_controller(GTK_WIDGET(self->entry), focus);
     GtkEventController *keys = gtk_event_controller_key_new();
-    gtk_event_controller_set_propagation_phase(keys, GTK_PHASE_CAPTURE);
     g_signal_connect(keys, "key-pressed", G_CALLBACK(on_entry_key), self);
     gtk_widget_add_controller(GTK_WIDGET(self->entry), keys);
     GtkGesture *click = gtk_gesture_click_new();
