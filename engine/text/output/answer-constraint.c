@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define FAILED UINT32_MAX
+#define MAX_IDENTIFIER 40
 
 typedef struct {
     const SundogAnswerConstraint *wanted;
@@ -214,6 +215,19 @@ add_object_call(Maker *maker, uint32_t from, const Tool *tool)
     return end != FAILED ? add_text(maker, end, "}") : end;
 }
 
+/* Letters and digits, as identifiers of calls have them. */
+static uint32_t
+add_identifier(Maker *maker, uint32_t from)
+{
+    uint32_t rule = sundog_automaton_builder_add_state(maker->builder);
+    uint32_t end = sundog_automaton_builder_add_state(maker->builder);
+    sundog_automaton_builder_add_bytes(maker->builder, rule, '0', '9', end);
+    sundog_automaton_builder_add_bytes(maker->builder, rule, 'A', 'Z', end);
+    sundog_automaton_builder_add_bytes(maker->builder, rule, 'a', 'z', end);
+    sundog_automaton_builder_accept(maker->builder, end);
+    return sundog_automaton_builder_add_repeat(maker->builder, from, rule, 1, MAX_IDENTIFIER);
+}
+
 /* NAMED: the name, its mark, what may stand between, the arguments. */
 static uint32_t
 add_named_call(Maker *maker, uint32_t from, const Tool *tool)
@@ -228,7 +242,7 @@ add_named_call(Maker *maker, uint32_t from, const Tool *tool)
     }
     from = add_space(maker, add_mark(maker, add_space(maker, from), syntax->name_close));
     if (*syntax->extra_close != '\0')
-        from = add_until(maker, from, syntax->extra_close);
+        from = add_mark(maker, add_identifier(maker, from), syntax->extra_close);
     return add_schema(maker, from, tool->schema);
 }
 
