@@ -134,11 +134,13 @@ sundog_answer_finish_pieces(SundogAnswer *answer, bool whole)
 static const char *
 get_field(const SundogCompletionRequest *request, bool calls)
 {
-    if (request->format == SUNDOG_ANSWER_FORMAT_GRAMMAR)
-        return "grammar";
-    if (request->format != SUNDOG_ANSWER_FORMAT_TEXT)
-        return "response_format";
-    return calls ? "tools" : "tool_choice";
+    static const char *const fields[] = {[SUNDOG_ANSWER_FORMAT_TEXT] = "tools",
+                                         [SUNDOG_ANSWER_FORMAT_JSON] = "response_format",
+                                         [SUNDOG_ANSWER_FORMAT_SCHEMA] = "response_format",
+                                         [SUNDOG_ANSWER_FORMAT_GRAMMAR] = "grammar",
+                                         [SUNDOG_ANSWER_FORMAT_PATTERN] = "guided_regex",
+                                         [SUNDOG_ANSWER_FORMAT_CHOICE] = "guided_choice"};
+    return fields[calls ? SUNDOG_ANSWER_FORMAT_TEXT : request->format];
 }
 
 static SundogApiError *
@@ -170,7 +172,11 @@ sundog_answer_constrain(const SundogCompletionRequest *request, const char *prom
         /* Where a call must come, what else the answer could be is not asked for. */
         .is_json = !required && request->format == SUNDOG_ANSWER_FORMAT_JSON,
         .schema = required ? NULL : request->schema,
-        .grammar = required ? NULL : request->grammar,
+        .grammar =
+            !required && request->format == SUNDOG_ANSWER_FORMAT_GRAMMAR ? request->grammar : NULL,
+        .pattern =
+            !required && request->format == SUNDOG_ANSWER_FORMAT_PATTERN ? request->grammar : NULL,
+        .choices = required ? NULL : (const char *const *)request->choices,
         .calls = takes_calls(request) && (required || formed),
         .tools = request->prompt.tools,
         .tool_name = request->tool_choice == SUNDOG_TOOL_CHOICE_NAMED ? request->tool_name : NULL,

@@ -104,6 +104,8 @@ make_generation(SundogAnswer *answer, GArray *tokens, SundogAutomaton *automaton
         sundog_generation_new(answer->form->id_prefix, answer->form->endpoint, request->core,
                               tokens, (const char *const *)request->stops);
     answer->generation->submit = request->submit;
+    if (request->biases)
+        sundog_generation_set_biases(answer->generation, request->biases);
     if (automaton)
         sundog_generation_constrain(answer->generation, automaton);
     answer->generation->data = answer;

@@ -46,6 +46,8 @@ sundog_completion_request_free(SundogCompletionRequest *request)
     g_free(request->effort);
     g_clear_pointer(&request->schema, json_node_unref);
     g_free(request->grammar);
+    g_strfreev(request->choices);
+    g_clear_pointer(&request->biases, g_array_unref);
     g_strfreev(request->stops);
     g_free(request);
 }

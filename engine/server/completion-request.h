@@ -21,6 +21,8 @@ typedef enum {
     SUNDOG_ANSWER_FORMAT_JSON,    /* any JSON object */
     SUNDOG_ANSWER_FORMAT_SCHEMA,  /* schema */
     SUNDOG_ANSWER_FORMAT_GRAMMAR, /* grammar, in GBNF */
+    SUNDOG_ANSWER_FORMAT_PATTERN, /* grammar, a regular expression */
+    SUNDOG_ANSWER_FORMAT_CHOICE,  /* one of choices */
 } SundogAnswerFormat;
 
 typedef enum {
@@ -39,11 +41,13 @@ typedef struct {
     JsonNode *schema;
     bool is_strict; /* of the schema: as OpenAI's subset demands */
     char *grammar;
+    char **choices; /* NULL-terminated, or NULL */
     SundogReasoning reasoning;
     char *effort; /* of reasoning, a word for the template, or NULL */
     bool stream;
     bool progress;         /* comments in the stream before the first token */
     char **stops;          /* NULL-terminated, or NULL */
+    GArray *biases;        /* SundogTokenBias, or NULL */
     int64_t keep_alive_ms; /* how long the core stays loaded unused after it; -1: for ever */
     /* Sampling, seed and max_tokens; UINT32_MAX where the client sets no limit. */
     SundogSubmit submit;

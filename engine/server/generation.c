@@ -40,6 +40,7 @@ sundog_generation_unref(SundogGeneration *generation)
     g_array_unref(generation->prompt);
     g_array_unref(generation->produced);
     g_free(generation->automaton);
+    g_clear_pointer(&generation->biases, g_array_unref);
     g_free(generation->name);
     g_free(generation);
 }
@@ -48,6 +49,14 @@ bool
 sundog_generation_is_over(const SundogGeneration *generation)
 {
     return generation->state >= SUNDOG_GENERATION_STOP;
+}
+
+void
+sundog_generation_set_biases(SundogGeneration *generation, GArray *biases)
+{
+    generation->biases = g_array_ref(biases);
+    generation->submit.biases = (const SundogTokenBias *)(const void *)biases->data;
+    generation->submit.n_biases = biases->len;
 }
 
 void

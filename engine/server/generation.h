@@ -45,6 +45,7 @@ struct SundogGeneration {
     GArray *prompt;      /* uint32_t */
     GArray *produced;    /* uint32_t */
     uint32_t *automaton; /* words of the constraint, or NULL; in `submit` */
+    GArray *biases;      /* SundogTokenBias, or NULL; in `submit` */
     SundogSubmit submit; /* arrays are filled in when it is sent */
     SundogGenerationCalls calls;
     void *data;
@@ -71,6 +72,8 @@ SundogGeneration *sundog_generation_ref(SundogGeneration *generation);
 void sundog_generation_unref(SundogGeneration *generation);
 
 bool sundog_generation_is_over(const SundogGeneration *generation);
+/* Adds to tokens' logits; a reference to the biases (SundogTokenBias) is taken. Before it is submitted. */
+void sundog_generation_set_biases(SundogGeneration *generation, GArray *biases);
 /* Holds the answer to an automaton, which is taken. Before it is submitted. */
 void sundog_generation_constrain(SundogGeneration *generation, SundogAutomaton *automaton);
 /* The payload of SUBMIT under this id, floating. */

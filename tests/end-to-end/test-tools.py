@@ -89,6 +89,15 @@ class Tools(unittest.TestCase):
                                               extra_body={'grammar': 'root ::= " " [0-9]{3}'}).choices[0].text
         self.assertRegex(text, r'^ \d{3}$')
 
+    def test_guided_and_biased(self):
+        def ask(**more):
+            return self.ask('Say a number.', extra_body=more).choices[0].message.content
+        self.assertRegex(ask(guided_regex='[0-9]{2}-[a-f]{1,9}!'), r'^[0-9]{2}-[a-f]{1,9}!$')
+        self.assertIn(ask(guided_choice=['one hundred', 'one million']), ('one hundred', 'one million'))
+        tokens = self.server.call('/tokenize', {'content': ' sea'})['tokens']
+        biased = self.ask('Hello', logit_bias={str(tokens[0]): 100}, max_completion_tokens=4)
+        self.assertEqual(biased.choices[0].message.content, ' sea' * 4)
+
     def test_required_and_named(self):
         for choice, names in [('required', ('get_weather', 'now')),
                               ({'type': 'function', 'function': {'name': 'get_weather'}}, ('get_weather',)),

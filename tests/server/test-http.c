@@ -437,7 +437,6 @@ test_fields(Fixture *fixture, gconstpointer data)
         {"logprobs", "true", "false"},
         {"top_logprobs", "3", "0"},
         {"n", "2", "1"},
-        {"logit_bias", "{\"5\":1}", "{}"},
         {"functions", "[{\"name\":\"f\"}]", "null"},
         {"audio", "{\"voice\":\"x\"}", "null"},
         {"modalities", "[\"audio\"]", "[\"text\"]"},

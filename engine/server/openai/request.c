@@ -6,6 +6,9 @@
 #include "engine/server/openai/tools.h"
 #include <string.h>
 
+/* As many as an engine adds. */
+#define MAX_BIASES 1024
+
 typedef enum {
     NOT_NULL,     /* any value */
     NOT_EMPTY,    /* a list, object or text with something in it */
@@ -20,10 +23,10 @@ static const struct {
     const char *key;
     Refused refused;
 } later[] = {
-    {"audio", NOT_NULL},         {"best_of", NOT_ONE},          {"echo", NOT_FALSE},
-    {"function_call", NOT_NONE}, {"functions", NOT_EMPTY},      {"logit_bias", NOT_EMPTY},
-    {"logprobs", NOT_FALSE},     {"modalities", NOT_TEXT_LIST}, {"n", NOT_ONE},
-    {"prediction", NOT_NULL},    {"top_logprobs", NOT_FALSE},
+    {"audio", NOT_NULL},           {"best_of", NOT_ONE},     {"echo", NOT_FALSE},
+    {"function_call", NOT_NONE},   {"functions", NOT_EMPTY}, {"logprobs", NOT_FALSE},
+    {"modalities", NOT_TEXT_LIST}, {"n", NOT_ONE},           {"prediction", NOT_NULL},
+    {"top_logprobs", NOT_FALSE},
 };
 
 static bool
@@ -111,6 +114,45 @@ read_max_tokens(SundogCompletionRequest *request, JsonObject *object, SundogApiE
 }
 
 static bool
+add_bias(SundogCompletionRequest *request, int64_t token, double amount, SundogApiError **error)
+{
+    const SundogVocabulary *vocabulary = sundog_tokenizer_get_vocabulary(request->core->tokenizer);
+    if (token < 0 || token >= vocabulary->n_tokens)
+        return sundog_api_error_set(error, SUNDOG_API_ERROR_INVALID_VALUE, "logit_bias",
+                                    "logit_bias", "a key is no token of this model", NULL);
+    SundogTokenBias bias = {(uint32_t)token, amount};
+    g_array_append_val(request->biases, bias);
+    return true;
+}
+
+/* Tokens by number, each with what is added to its logit; OpenAI's bounds. */
+static bool
+read_biases(SundogCompletionRequest *request, JsonObject *object, SundogApiError **error)
+{
+    JsonObject *biases = NULL;
+    JsonObjectIter iter;
+    const char *key;
+    if (!sundog_field_get_object(object, "logit_bias", &biases, error))
+        return false;
+    if (!biases || json_object_get_size(biases) == 0)
+        return true;
+    if (json_object_get_size(biases) > MAX_BIASES)
+        return sundog_api_error_set(error, SUNDOG_API_ERROR_INVALID_VALUE, "logit_bias",
+                                    "logit_bias", "at most 1024 tokens", NULL);
+    request->biases = g_array_new(false, false, sizeof(SundogTokenBias));
+    json_object_iter_init_ordered(&iter, biases);
+    while (json_object_iter_next_ordered(&iter, &key, NULL)) {
+        char *end;
+        double amount = 0;
+        int64_t token = g_ascii_strtoll(key, &end, 10);
+        if (!sundog_field_get_number(biases, key, -100, 100, &amount, error) ||
+            !add_bias(request, *end || end == key ? -1 : token, amount, error))
+            return false;
+    }
+    return true;
+}
+
+static bool
 read_stream(SundogCompletionRequest *request, JsonObject *object, bool *include_usage,
             SundogApiError **error)
 {
@@ -131,5 +173,5 @@ sundog_openai_request_read(SundogCompletionRequest *request, JsonObject *object,
            sundog_completion_request_read_stops(request, object, "stop", error) &&
            read_max_tokens(request, object, error) &&
            sundog_completion_request_read_sampling(request, object, error) &&
-           sundog_openai_tools_read(request, object, error);
+           read_biases(request, object, error) && sundog_openai_tools_read(request, object, error);
 }

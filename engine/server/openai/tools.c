@@ -75,6 +75,34 @@ read_response_format(SundogCompletionRequest *request, JsonObject *object, Sundo
                "its type is text, json_object, or json_schema with a json_schema", NULL);
 }
 
+/* As vLLM has them: an expression, and texts of which one is the answer. */
+static bool
+read_guided(SundogCompletionRequest *request, JsonObject *object, SundogApiError **error)
+{
+    const char *pattern = NULL;
+    JsonArray *choices = NULL;
+    if (!sundog_field_get_text(object, "guided_regex", &pattern, error) ||
+        !sundog_field_get_array(object, "guided_choice", &choices, error))
+        return false;
+    if (pattern) {
+        request->format = SUNDOG_ANSWER_FORMAT_PATTERN;
+        request->grammar = g_strdup(pattern);
+    }
+    if (!choices)
+        return true;
+    g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
+    for (guint i = 0; i < json_array_get_length(choices); i++) {
+        JsonNode *node = json_array_get_element(choices, i);
+        if (json_node_get_value_type(node) != G_TYPE_STRING)
+            return sundog_api_error_set(error, SUNDOG_API_ERROR_WRONG_TYPE, "guided_choice",
+                                        "guided_choice", "a list of texts", NULL);
+        g_strv_builder_add(builder, json_node_get_string(node));
+    }
+    request->format = SUNDOG_ANSWER_FORMAT_CHOICE;
+    request->choices = g_strv_builder_end(builder);
+    return true;
+}
+
 static bool
 read_grammar(SundogCompletionRequest *request, JsonObject *object, SundogApiError **error)
 {
@@ -117,7 +145,7 @@ sundog_openai_tools_read(SundogCompletionRequest *request, JsonObject *object,
         !sundog_field_get_boolean(object, "parallel_tool_calls", &is_parallel, error) ||
         !sundog_openai_tool_choice_read(request, object, error) ||
         !read_effort(request, object, error) || !read_response_format(request, object, error) ||
-        !read_grammar(request, object, error))
+        !read_grammar(request, object, error) || !read_guided(request, object, error))
         return false;
     if (tools)
         sundog_prompt_set_tools(&request->prompt, tools);

@@ -1,7 +1,8 @@
 #pragma once
 
 /* OpenAI's fields for tools and for the form of an answer: tools, tool_choice, parallel_tool_calls,
- * reasoning_effort, response_format, and llama-server's grammar and json_schema. */
+ * reasoning_effort, response_format, llama-server's grammar and json_schema,
+ * vLLM's guided_regex and guided_choice. */
 
 #include "engine/server/completion-request.h"
 

@@ -3,6 +3,7 @@
 #include "engine/text/output/answer-constraint.h"
 
 #include "engine/text/constraint/gbnf.h"
+#include "engine/text/constraint/pattern.h"
 #include "engine/text/constraint/schema.h"
 
 #include <string.h>
@@ -375,7 +376,7 @@ add_reasoning(Maker *maker, uint32_t from)
     return to;
 }
 
-/* JSON or a grammar's text; `from` where neither is wanted. */
+/* JSON or another form's text; `from` where neither is wanted. */
 static uint32_t
 add_content(Maker *maker, uint32_t from)
 {
@@ -388,6 +389,17 @@ add_content(Maker *maker, uint32_t from)
             return FAILED;
         return sundog_automaton_builder_add_call(maker->builder, from, root);
     }
+    if (wanted->pattern != NULL) {
+        g_autoptr(SundogGrammarNode) tree =
+            sundog_pattern_parse(wanted->pattern, false, maker->error);
+        return tree != NULL
+                   ? sundog_grammar_node_emit(tree, maker->builder,
+                                              sundog_automaton_builder_add_characters, from)
+                   : FAILED;
+    }
+    if (wanted->choices != NULL)
+        return sundog_automaton_builder_add_choice(maker->builder, from, wanted->choices,
+                                                   g_strv_length((char **)wanted->choices));
     return add_schema(maker, from, wanted->schema);
 }
 
@@ -402,7 +414,8 @@ sundog_answer_constraint_new(const SundogAnswerConstraint *wanted, GError **erro
     sundog_json_grammar_init(&maker.json, builder);
     uint32_t start = sundog_automaton_builder_add_state(builder);
     uint32_t from = add_reasoning(&maker, start);
-    if (wanted->is_json || wanted->schema != NULL || wanted->grammar != NULL) {
+    if (wanted->is_json || wanted->schema != NULL || wanted->grammar != NULL ||
+        wanted->pattern != NULL || wanted->choices != NULL) {
         uint32_t end = add_content(&maker, from);
         if (end == FAILED)
             return NULL;

@@ -17,6 +17,8 @@ typedef struct {
     bool is_json; /* any object */
     JsonNode *schema;
     const char *grammar;
+    const char *pattern;
+    const char *const *choices; /* NULL-terminated */
     /* Calls, one at least; beside one of the above, they or that. */
     bool calls;
     JsonArray *tools;
