@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Places that one closure may visit, and all closures of one piece of work; a fraction of a second. */
-#define MAX_VISITED 16384
-#define MAX_WORK (1u << 24)
+/* Places that one closure may visit, and all closures of one piece of work; a tenth of a second. */
+#define MAX_VISITED 8192
+#define MAX_WORK (1u << 20)
 #define MAX_FRONTIERS (1u << 17)
 
 /* A place on the way, in a repetition with so many runs done. */

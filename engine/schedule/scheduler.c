@@ -382,7 +382,7 @@ end_row(SundogScheduler *scheduler, SundogRequest *request, RowEnd end)
         end_request(scheduler, request, SUNDOG_CLOSE_KEEP);
         break;
     case ROW_IS_STUCK:
-        sundog_outbox_fault(scheduler->outbox, request->id, SUNDOG_FAULT_BAD_REQUEST,
+        sundog_outbox_fault(scheduler->outbox, request->id, SUNDOG_FAULT_CONSTRAINT,
                             "the constraint leaves no token of this vocabulary, or is too "
                             "ambiguous to be followed: make it simpler");
         end_request(scheduler, request, SUNDOG_CLOSE_KEEP);
@@ -544,7 +544,7 @@ constrain(SundogScheduler *scheduler, SundogRequest *request, const SundogSubmit
     g_autoptr(SundogMatcher) matcher = sundog_constraints_dup_matcher(
         scheduler->constraints, submit->automaton, submit->n_automaton, &error);
     if (!matcher) {
-        sundog_outbox_fault(scheduler->outbox, request->id, SUNDOG_FAULT_BAD_REQUEST,
+        sundog_outbox_fault(scheduler->outbox, request->id, SUNDOG_FAULT_CONSTRAINT,
                             error->message);
         return false;
     }

@@ -141,6 +141,9 @@ error_of_fault(const SundogSupervisor *supervisor, const SundogGeneration *gener
     if (fault->code == SUNDOG_FAULT_BAD_REQUEST)
         return sundog_api_error_new(SUNDOG_API_ERROR_INVALID_VALUE, "prompt", "prompt", fault->text,
                                     NULL);
+    if (fault->code == SUNDOG_FAULT_CONSTRAINT)
+        return sundog_api_error_new(SUNDOG_API_ERROR_INVALID_VALUE, "response_format",
+                                    "response_format", fault->text, NULL);
     if (fault->code != SUNDOG_FAULT_CONTEXT_LENGTH)
         return sundog_api_error_new(SUNDOG_API_ERROR_INTERNAL, NULL, fault->text, NULL);
     g_autofree char *n_prompt = g_strdup_printf("%u", generation->prompt->len);

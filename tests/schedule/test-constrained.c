@@ -219,8 +219,8 @@ test_refused(void)
     request.n_biases = 5;
     Answer *biased = submit(&engine, &request);
     run(&engine);
-    g_assert_true(stuck->faulted && stuck->fault == SUNDOG_FAULT_BAD_REQUEST);
-    g_assert_true(malformed->faulted && malformed->fault == SUNDOG_FAULT_BAD_REQUEST);
+    g_assert_true(stuck->faulted && stuck->fault == SUNDOG_FAULT_CONSTRAINT);
+    g_assert_true(malformed->faulted && malformed->fault == SUNDOG_FAULT_CONSTRAINT);
     g_assert_true(biased->faulted && biased->fault == SUNDOG_FAULT_BAD_REQUEST);
     stop(&engine);
 }
