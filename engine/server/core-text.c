@@ -7,6 +7,7 @@
 #include "engine/format/json.h"
 #include "engine/text/tokenizer/token-bytes.h"
 #include "engine/wire/messages.h"
+#include <string.h>
 
 #define MAX_TEMPLATE_BYTES (4u << 20)
 
@@ -69,6 +70,31 @@ open_syntax(SundogCoreText *text, GError **error)
     return true;
 }
 
+static void
+add_end(GArray *ends, uint32_t token)
+{
+    for (guint i = 0; i < ends->len; i++)
+        if (g_array_index(ends, uint32_t, i) == token)
+            return;
+    if (token != SUNDOG_TOKEN_NONE)
+        g_array_append_val(ends, token);
+}
+
+/* Those of the vocabulary, and those that the template shows. */
+static void
+collect_ends(SundogCoreText *text)
+{
+    const SundogVocabulary *vocabulary = sundog_tokenizer_get_vocabulary(text->tokenizer);
+    text->ends = g_array_new(false, false, sizeof(uint32_t));
+    for (uint32_t i = 0; i < vocabulary->n_ends; i++)
+        add_end(text->ends, vocabulary->ends[i]);
+    const char *shown[] = {text->syntax ? text->syntax->turn_end : NULL,
+                           text->syntax ? text->syntax->call_end : NULL};
+    for (size_t i = 0; i < G_N_ELEMENTS(shown); i++)
+        if (shown[i])
+            add_end(text->ends, sundog_tokenizer_find(text->tokenizer, shown[i], strlen(shown[i])));
+}
+
 GVariant *
 sundog_core_text_get_vocabulary(SundogCoreText *text)
 {
@@ -112,6 +138,7 @@ sundog_core_text_open(const SundogLibraryEntry *entry, SundogKeyring *keyring, G
     if (!open_tokenizer(text, package, error) || !open_template(text, package, error) ||
         !open_syntax(text, error))
         return NULL;
+    collect_ends(text);
     return g_steal_pointer(&text);
 }
 
@@ -130,6 +157,7 @@ sundog_core_text_unref(SundogCoreText *text)
     sundog_template_free(text->chat_template);
     sundog_output_syntax_free(text->syntax);
     g_clear_pointer(&text->syntax_tokens, g_array_unref);
+    g_clear_pointer(&text->ends, g_array_unref);
     g_clear_pointer(&text->vocabulary, g_variant_unref);
     sundog_tokenizer_free(text->tokenizer);
     g_clear_pointer(&text->manifest, json_object_unref);

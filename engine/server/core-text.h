@@ -17,6 +17,7 @@ typedef struct {
     SundogTemplate *chat_template; /* or NULL */
     char *template_source;         /* of it, or NULL */
     SundogOutputSyntax *syntax;    /* or NULL */
+    GArray *ends;                  /* uint32_t: tokens that end an answer */
     GArray *syntax_tokens;         /* uint32_t: control tokens that its marks are made of */
     uint32_t context_length;       /* of the core's bounds */
     GVariant *vocabulary;          /* as the wire's VOCABULARY, once it was asked for */

@@ -70,16 +70,14 @@ sundog_generation_constrain(SundogGeneration *generation, SundogAutomaton *autom
 GVariant *
 sundog_generation_pack(SundogGeneration *generation, uint64_t id)
 {
-    const SundogVocabulary *vocabulary =
-        sundog_tokenizer_get_vocabulary(generation->core->tokenizer);
     SundogSubmit submit = generation->submit;
     submit.id = id;
     submit.prompt = (const uint32_t *)generation->prompt->data;
     submit.n_prompt = generation->prompt->len;
     submit.produced = (const uint32_t *)generation->produced->data;
     submit.n_produced = generation->produced->len;
-    submit.ends = vocabulary->ends;
-    submit.n_ends = vocabulary->n_ends;
+    submit.ends = (const uint32_t *)(const void *)generation->core->ends->data;
+    submit.n_ends = generation->core->ends->len;
     generation->id = id;
     generation->was_in_step = false;
     return sundog_submit_pack(&submit);

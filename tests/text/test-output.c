@@ -252,6 +252,53 @@ test_published(void)
     }
 }
 
+/* A vocabulary that has these control tokens too. */
+static SundogTokenizer *
+new_tokenizer_with(const char *const *controls)
+{
+    SundogVocabulary *vocabulary = test_new_vocabulary("gpt-2");
+    g_autoptr(GArray) tokens = g_array_new(FALSE, FALSE, sizeof(SundogToken));
+    g_array_append_vals(tokens, vocabulary->tokens, vocabulary->n_tokens);
+    for (; *controls != NULL; controls++) {
+        SundogToken token = {.text = g_string_chunk_insert(vocabulary->strings, *controls),
+                             .length = (uint32_t)strlen(*controls),
+                             .kind = SUNDOG_TOKEN_CONTROL};
+        g_array_append_val(tokens, token);
+    }
+    g_free(vocabulary->tokens);
+    vocabulary->n_tokens = tokens->len;
+    vocabulary->tokens = g_memdup2(tokens->data, tokens->len * sizeof(SundogToken));
+    return sundog_tokenizer_new(vocabulary, NULL);
+}
+
+/* T4: what ends a turn stands in the template, also where the vocabulary calls it no end. */
+static void
+test_ends(void)
+{
+    static const char *const controls[] = {"<|user|>",   "<|assistant|>", "<|observation|>",
+                                           "<|eot_id|>", "<|im_end|>",    NULL};
+    static const struct {
+        const char *name, *turn_end, *call_end;
+    } ends[] = {
+        {"GLM-4.6", "<|user|>", "<|observation|>"},
+        {"meta-llama-Llama-3.1-8B-Instruct", "<|eot_id|>", "<|eot_id|>"},
+        {"Qwen3-Coder", "<|im_end|>", "<|im_end|>"},
+    };
+    g_autofree char *folder = test_fetch("llama-cpp-source");
+    if (folder == NULL)
+        return;
+    g_autoptr(SundogTokenizer) own = new_tokenizer_with(controls);
+    for (size_t i = 0; i < G_N_ELEMENTS(ends); i++) {
+        g_autofree char *path =
+            g_strdup_printf("%s/models/templates/%s.jinja", folder, ends[i].name);
+        g_autofree char *source = NULL;
+        g_assert_true(g_file_get_contents(path, &source, NULL, NULL));
+        g_autoptr(SundogOutputSyntax) syntax = sundog_output_syntax_detect(source, own);
+        g_assert_cmpstr(syntax->turn_end, ==, ends[i].turn_end);
+        g_assert_cmpstr(syntax->call_end, ==, ends[i].call_end);
+    }
+}
+
 /* Answers */
 
 static const SundogOutputSyntax hermes = {.form = SUNDOG_CALL_OBJECT,
@@ -445,6 +492,7 @@ main(int argc, char **argv)
     g_test_add_func("/output/bare", test_bare);
     g_test_add_func("/output/prompts", test_prompts);
     g_test_add_func("/output/published", test_published);
+    g_test_add_func("/output/ends", test_ends);
     int status = g_test_run();
     sundog_tokenizer_free(tokenizer);
     return status;

@@ -499,6 +499,65 @@ detect_reasoning(SundogOutputSyntax *syntax, const Probe *probe, const char *sou
         }
 }
 
+/* Ends of turns */
+
+/* The control token at the beginning of a text, but for white space; owned by the caller, or NULL. */
+static char *
+dup_leading_control(const Probe *probe, const char *text)
+{
+    const SundogVocabulary *vocabulary = sundog_tokenizer_get_vocabulary(probe->tokenizer);
+    const SundogToken *longest = NULL;
+    text += strspn(text, " \n");
+    for (uint32_t i = 0; i < vocabulary->n_tokens; i++) {
+        const SundogToken *token = &vocabulary->tokens[i];
+        if (token->kind == SUNDOG_TOKEN_CONTROL && token->length > 0 &&
+            g_str_has_prefix(text, token->text) &&
+            (longest == NULL || token->length > longest->length))
+            longest = token;
+    }
+    return longest != NULL ? g_strdup(longest->text) : NULL;
+}
+
+static void
+detect_turn_end(SundogOutputSyntax *syntax, const Probe *probe)
+{
+    g_autofree char *text = render(probe,
+                                   "{\"role\": \"assistant\", \"content\": \"" CONTENT
+                                   "\"}, {\"role\": \"user\", \"content\": \"" REASONING "\"}",
+                                   false);
+    const char *content = text != NULL ? strstr(text, CONTENT) : NULL;
+    if (content != NULL)
+        syntax->turn_end = dup_leading_control(probe, content + strlen(CONTENT));
+}
+
+/* What follows the last mark of a call when its result comes. */
+static void
+detect_call_end(SundogOutputSyntax *syntax, const Probe *probe)
+{
+    g_autofree char *call = print_call(probe, NAME, IDENTIFIER);
+    g_autofree char *messages = g_strdup_printf(
+        "{\"role\": \"assistant\", \"content\": %s, \"tool_calls\": [%s]}, {\"role\": \"tool\", "
+        "\"name\": \"" NAME "\", \"tool_call_id\": \"" IDENTIFIER "\", \"content\": \"" CONTENT
+        "\"}",
+        probe->null_content ? "null" : "\"\"", call);
+    g_autofree char *text = render(probe, messages, true);
+    const char *begin = text != NULL ? strstr(text, VALUE) : NULL;
+    const char *last = begin != NULL ? strstr(begin, OTHER_VALUE) : NULL;
+    const char *const marks[] = {syntax->value_close, syntax->call_close, syntax->section_close};
+    if (last == NULL || syntax->by_prompt)
+        return;
+    last += strlen(OTHER_VALUE);
+    if (syntax->form == SUNDOG_CALL_OBJECT || syntax->form == SUNDOG_CALL_NAMED)
+        last += strspn(last, " }");
+    if (syntax->is_list)
+        last += strspn(last, "]");
+    for (size_t i = 0; i < G_N_ELEMENTS(marks); i++) {
+        const char *mark = marks[i] != NULL && *marks[i] != '\0' ? strstr(last, marks[i]) : NULL;
+        last = mark != NULL ? mark + strlen(marks[i]) : last;
+    }
+    syntax->call_end = dup_leading_control(probe, last);
+}
+
 /* For a template that knows no calls: the form that most models have seen, explained by chat.c. */
 static void
 set_prompt_form(SundogOutputSyntax *syntax)
@@ -544,6 +603,8 @@ sundog_output_syntax_detect(const char *source, const SundogTokenizer *tokenizer
         detect_calls(syntax, &probe);
         if (syntax->form == SUNDOG_CALL_NONE)
             set_prompt_form(syntax);
+        detect_turn_end(syntax, &probe);
+        detect_call_end(syntax, &probe);
     }
     g_free(probe.begin);
     g_free(probe.end);

@@ -9,6 +9,8 @@
 #define TEXTS(X)       \
     X(reasoning_open)  \
     X(reasoning_close) \
+    X(turn_end)        \
+    X(call_end)        \
     X(section_open)    \
     X(section_close)   \
     X(call_open)       \
@@ -122,11 +124,13 @@ sundog_output_syntax_parse(JsonObject *object, GError **error)
     return NULL;
 }
 
+/* Marks that the parser reads; the ends of turns are no part of an answer. */
 static bool
 is_in_mark(const SundogOutputSyntax *syntax, const char *spelling)
 {
-#define X(name)                                                         \
-    if (syntax->name != NULL && strstr(syntax->name, spelling) != NULL) \
+#define X(name)                                                                     \
+    if (syntax->name != NULL && syntax->name != syntax->turn_end &&                 \
+        syntax->name != syntax->call_end && strstr(syntax->name, spelling) != NULL) \
         return true;
     TEXTS(X)
 #undef X

@@ -23,6 +23,10 @@ typedef enum {
 typedef struct {
     char *reasoning_open; /* NULL where none is known */
     char *reasoning_close;
+    /* The control tokens that begin what stands behind an answer's content and behind its calls, and so
+     * end it, whether or not the vocabulary says so; NULL where there is none. */
+    char *turn_end;
+    char *call_end;
 
     SundogCallForm form;
     char *section_open; /* around all calls; "" where there is nothing */
