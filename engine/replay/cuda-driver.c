@@ -41,9 +41,19 @@ check_version(const SundogCudaDriver *driver, GError **error)
     return false;
 }
 
+static const SundogCudaDriver *stand_in;
+
+void
+sundog_cuda_driver_use(const SundogCudaDriver *driver)
+{
+    stand_in = driver;
+}
+
 const SundogCudaDriver *
 sundog_cuda_driver_get(GError **error)
 {
+    if (stand_in != NULL)
+        return stand_in;
     static GMutex lock;
     static SundogCudaDriver driver;
     static bool is_ready;

@@ -140,6 +140,9 @@ typedef struct {
  * where there is none, or one too old. Any thread. */
 const SundogCudaDriver *sundog_cuda_driver_get(GError **error);
 
+/* For tests: from now on this table stands for the driver; NULL ends it. Before any thread uses it. */
+void sundog_cuda_driver_use(const SundogCudaDriver *driver);
+
 /* False, and an error with the driver's own text, where the result is none of success. */
 bool sundog_cuda_succeeded(const SundogCudaDriver *driver, CUresult result, const char *what,
                            GError **error);

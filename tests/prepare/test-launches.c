@@ -215,6 +215,12 @@ name_other_buffer(SundogLaunch *launch, SundogLaunchField *fields, SundogLaunchL
 }
 
 static void
+map_other_rows(SundogLaunch *launch, SundogLaunchField *fields, SundogLaunchList *list)
+{
+    fields[0].kind = SUNDOG_FIELD_TENSOR_MAP;
+}
+
+static void
 empty_grid(SundogLaunch *launch, SundogLaunchField *fields, SundogLaunchList *list)
 {
     launch->grid[0] = sundog_expression_constant(sundog_launch_list_edit_expressions(list), 0);
@@ -237,6 +243,8 @@ test_wrong(void)
         {only_write, 2, "may not be written"},
         {touch_too_much, 2, "bytes of"},
         {name_other_buffer, 2, "is not there"},
+        {map_other_rows, 2, "has no rows of bf16"},
+        {map_other_rows, 2, "is copied in boxes of"},
         {empty_grid, 2, "the grid is 0"},
         {only_read, 3, "read before it is written"},
     };
