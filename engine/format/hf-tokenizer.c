@@ -48,7 +48,7 @@ sundog_hf_find(const SundogVocabulary *vocabulary, const char *text)
 static JsonObject *
 parse(const char *json, size_t n_bytes, const char *file, JsonNode **node, GError **error)
 {
-    *node = sundog_json_parse(json, n_bytes, error);
+    *node = sundog_json_parse_large(json, n_bytes, error);
     if (*node == NULL) {
         g_prefix_error(error, "%s: ", file);
         return NULL;

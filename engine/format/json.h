@@ -17,6 +17,9 @@
  * the caller (json_node_unref). */
 JsonNode *sundog_json_parse(const char *text, size_t n_bytes, GError **error);
 
+/* The same for files that Python wrote: whole numbers that do not fit 64 bits become doubles. */
+JsonNode *sundog_json_parse_large(const char *text, size_t n_bytes, GError **error);
+
 /* One member of an object: its value's text, which is good JSON. False, with the error set, ends the
  * walk. */
 typedef bool (*SundogJsonMember)(const char *name, const char *value, size_t n_bytes, void *data,

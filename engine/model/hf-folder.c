@@ -92,7 +92,7 @@ parse(const SundogHfFolder *folder, size_t place, GError **error)
 {
     size_t n_bytes;
     const char *text = g_bytes_get_data(folder->texts[place], &n_bytes);
-    g_autoptr(JsonNode) node = sundog_json_parse(text, n_bytes, error);
+    g_autoptr(JsonNode) node = sundog_json_parse_large(text, n_bytes, error);
     if (node == NULL) {
         g_prefix_error(error, "%s: ", texts[place].name);
         return NULL;

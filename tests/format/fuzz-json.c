@@ -13,6 +13,7 @@ const char *const fuzz_seeds[] = {
     "[[[[[[[[[[]]]]]]]]]]",
     "[1e5,-0.0,9223372036854775807,\"\\\"\\\\\\/\\b\\f\\n\\r\\t\",false]",
     "\"text\"",
+    "{\"model_max_length\":1000000000000000019884624838656,\"n\":-9223372036854775809}",
     NULL,
 };
 
@@ -33,6 +34,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
     g_autoptr(GError) error = NULL;
     JsonNode *node = sundog_json_parse((const char *)data, n_bytes, &error);
+    g_autoptr(JsonNode) large = sundog_json_parse_large((const char *)data, n_bytes, NULL);
+    g_assert_true(node == NULL || large != NULL);
     g_assert_true((node == NULL) == (error != NULL));
     if (node == NULL) {
         g_assert_true(g_utf8_validate(error->message, -1, NULL));

@@ -239,6 +239,31 @@ test_printed_strings(void)
     g_assert_cmpstr(text, ==, "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\xc3\xa4\xef\xbf\xbd\"");
 }
 
+static void
+assert_large(const char *text, double expected)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(JsonNode) node = sundog_json_parse_large(text, strlen(text), &error);
+    g_assert_no_error(error);
+    g_assert_cmpfloat_with_epsilon(json_node_get_double(node), expected, fabs(expected) * 1e-12);
+}
+
+static void
+test_large(void)
+{
+    assert_large("1000000000000000019884624838656", 1e30);
+    assert_large("-9223372036854775809", -9223372036854775809.0);
+    assert_large("9223372036854775807", 9223372036854775807.0);
+    assert_large("9223372036854775808", 9223372036854775808.0);
+    assert_large("99999999999999999999.5", 1e20);
+    assert_large("1.9999999999999999999999", 2);
+    assert_large("1e0000000000000000000000001", 10);
+    /* Within a text digits stay as they are. */
+    const char *text = "\"\\\"99999999999999999999\"";
+    g_autoptr(JsonNode) node = sundog_json_parse_large(text, strlen(text), NULL);
+    g_assert_cmpstr(json_node_get_string(node), ==, "\"99999999999999999999");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -253,5 +278,6 @@ main(int argc, char **argv)
     g_test_add_func("/json/printed-numbers", test_printed_numbers);
     g_test_add_func("/json/printed-strings", test_printed_strings);
     g_test_add_func("/json/pretty", test_pretty);
+    g_test_add_func("/json/large", test_large);
     return g_test_run();
 }

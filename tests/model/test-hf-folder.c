@@ -212,6 +212,20 @@ test_numbers(Fixture *fixture, gconstpointer data)
     expect_error(fixture, "context_length is missing");
 }
 
+/* transformers writes a number beyond 64 bits where a tokenizer has no limit of its own. */
+static void
+test_large_numbers(Fixture *fixture, gconstpointer data)
+{
+    put(fixture, "tokenizer_config.json",
+        "{\"model_max_length\":1000000000000000019884624838656,\"eos_token\":\"<|end|>\","
+        "\"other\":[-9223372036854775809,9223372036854775807,12345678901234567890.5,1e19]}",
+        -1);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(SundogModel) model = sundog_model_open(fixture->folder, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(sundog_model_get_vocabulary(model)->eos, !=, SUNDOG_TOKEN_NONE);
+}
+
 /* Advice within its range is taken, what is not is left. */
 static void
 test_sampling(Fixture *fixture, gconstpointer data)
@@ -334,10 +348,12 @@ main(int argc, char **argv)
     static const struct {
         const char *path;
         void (*test)(Fixture *, gconstpointer);
-    } tests[] = {{"/hf-folder/good", test_good},           {"/hf-folder/templates", test_templates},
-                 {"/hf-folder/a10/numbers", test_numbers}, {"/hf-folder/sampling", test_sampling},
-                 {"/hf-folder/settings", test_settings},   {"/hf-folder/a5/texts", test_texts},
-                 {"/hf-folder/a9/tensors", test_tensors},  {"/hf-folder/a9/cut", test_cut}};
+    } tests[] = {
+        {"/hf-folder/good", test_good},           {"/hf-folder/templates", test_templates},
+        {"/hf-folder/a10/numbers", test_numbers}, {"/hf-folder/large-numbers", test_large_numbers},
+        {"/hf-folder/sampling", test_sampling},   {"/hf-folder/settings", test_settings},
+        {"/hf-folder/a5/texts", test_texts},      {"/hf-folder/a9/tensors", test_tensors},
+        {"/hf-folder/a9/cut", test_cut}};
     for (size_t i = 0; i < G_N_ELEMENTS(tests); i++)
         g_test_add(tests[i].path, Fixture, NULL, set_up, tests[i].test, tear_down);
     return g_test_run();
