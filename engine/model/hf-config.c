@@ -135,6 +135,8 @@ sundog_hf_config_read(SundogSource *source, const SundogHfFamily *family, JsonOb
     JsonObject *text = sundog_hf_config_get_text(config);
     read_keys(source, family->keys, text);
     read_keys(source, sundog_hf_common_keys, text);
+    if (family->read != NULL)
+        family->read(source, text);
     read_query_scale(source, text);
     /* A window that is named may be switched off. */
     if (!sundog_json_get_bool(text, "use_sliding_window", true))

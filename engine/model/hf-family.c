@@ -97,6 +97,20 @@ static const SundogHfTensor gemma2_tensors[] = {
     {NULL, NULL, SUNDOG_HF_WHOLE},
 };
 
+static const SundogHfTensor gemma4_tensors[] = {
+    {"model.embed_tokens_per_layer.weight",               "per_layer_token_embd.weight", SUNDOG_HF_WHOLE},
+    {"model.per_layer_model_projection.weight",           "per_layer_model_proj.weight", SUNDOG_HF_WHOLE},
+    {"model.per_layer_projection_norm.weight",            "per_layer_proj_norm.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.post_attention_layernorm.weight",   "blk.%u.post_attention_norm.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.pre_feedforward_layernorm.weight",  "blk.%u.ffn_norm.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.post_feedforward_layernorm.weight", "blk.%u.post_ffw_norm.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.per_layer_input_gate.weight",       "blk.%u.inp_gate.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.per_layer_projection.weight",       "blk.%u.proj.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.post_per_layer_input_norm.weight",  "blk.%u.post_norm.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.layer_scalar",                      "blk.%u.layer_output_scale.weight", SUNDOG_HF_WHOLE},
+    {NULL, NULL, SUNDOG_HF_WHOLE},
+};
+
 static const SundogHfTensor glm4_tensors[] = {
     {"model.layers.%u.post_self_attn_layernorm.weight", "blk.%u.post_attention_norm.weight", SUNDOG_HF_WHOLE},
     {"model.layers.%u.post_mlp_layernorm.weight",       "blk.%u.post_ffw_norm.weight", SUNDOG_HF_WHOLE},
@@ -165,6 +179,13 @@ static const SundogHfKey minimax_keys[] = {
     {NULL, NULL},
 };
 
+static const SundogHfKey gemma4_keys[] = {
+    {"final_logit_softcapping",     "final_logit_softcapping"},
+    {"hidden_size_per_layer_input", "embedding_length_per_layer_input"},
+    {"num_kv_shared_layers",        "attention.shared_kv_layers"},
+    {NULL, NULL},
+};
+
 static const SundogHfKey granite_keys[] = {
     {"attention_multiplier", "attention.scale"},
     {"embedding_multiplier", "embedding_scale"},
@@ -184,6 +205,8 @@ static const SundogHfFamily families[] = {
     {"Gemma2ForCausalLM", "gemma2", "gelu_pytorch_tanh", gemma_keys, gemma2_tensors},
     {"Gemma3ForCausalLM", "gemma3", "gelu_pytorch_tanh", gemma_keys, gemma2_tensors},
     {"Gemma3ForConditionalGeneration", "gemma3", "gelu_pytorch_tanh", gemma_keys, gemma2_tensors},
+    {"Gemma4ForCausalLM", "gemma4", "gelu_pytorch_tanh", gemma4_keys, gemma4_tensors, sundog_hf_gemma4_read},
+    {"Gemma4ForConditionalGeneration", "gemma4", "gelu_pytorch_tanh", gemma4_keys, gemma4_tensors, sundog_hf_gemma4_read},
     {"GemmaForCausalLM", "gemma", "gelu_pytorch_tanh", NULL, gemma_tensors},
     {"Glm4ForCausalLM", "glm4", "silu", NULL, glm4_tensors},
     {"Glm4MoeForCausalLM", "glm4moe", "silu", NULL, glm4_moe_tensors},

@@ -6,8 +6,7 @@
  * in hf-family.c; what it shares with the others stands in the common lists. Within this house.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "engine/model/source.h"
 
 /* A setting: a member of config.json ('.' leads into objects) under GGUF's name. Where several members
  * have the same name, the first that is there and not null counts. */
@@ -48,7 +47,12 @@ typedef struct {
     const char *activation;        /* what hidden_act must say where it is there: "silu" */
     const SundogHfKey *keys;       /* of this family, before the common ones; ends with own NULL */
     const SundogHfTensor *tensors; /* the same for tensors */
+    /* Settings that are not said under one name: in place of what the tables have set. May be NULL. */
+    void (*read)(SundogSource *source, JsonObject *config);
 } SundogHfFamily;
+
+/* Gemma 4's. */
+void sundog_hf_gemma4_read(SundogSource *source, JsonObject *config);
 
 /* NULL where the class is not known. */
 const SundogHfFamily *sundog_hf_family_find(const char *class_name);

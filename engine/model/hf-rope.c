@@ -234,6 +234,40 @@ read_longrope(SundogSource *source, const Places *places, GError **error)
            add_long_factors(source, places, "short_factor", "rope_factors_short.weight", error);
 }
 
+/* --- Proportional ------------------------------------------------------------------------------- */
+
+/* Slow enough that no position turns by anything that float32 tells from nothing. */
+#define STANDSTILL 1e30f
+
+/* Only a leading share of the pairs rotates, with frequencies as if all did. */
+static bool
+add_proportional_factors(SundogSource *source, const Places *places, GError **error)
+{
+    double share = 1;
+    uint32_t dims = get_rope_dims(source);
+    get_number(places, "partial_rotary_factor", &share);
+    if (!(share > 0 && share <= 1)) {
+        g_set_error(
+            error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+            "config.json: partial_rotary_factor is %g, expected a number above 0 and up to 1",
+            share);
+        return false;
+    }
+    if (dims == 0)
+        return true;
+    uint32_t n_rotated = (uint32_t)(share * dims / 2);
+    float *factors = sundog_source_own(source, g_new(float, dims / 2), g_free);
+    for (uint32_t i = 0; i < dims / 2; i++)
+        factors[i] = i < n_rotated ? 1 : STANDSTILL;
+    const SundogSourceTensor tensor = {.name = "rope_freqs.weight",
+                                       .own_name = "of rotary factors",
+                                       .type = SUNDOG_GGUF_F32,
+                                       .shape = {dims / 2, 1, 1, 1},
+                                       .n_bytes = dims / 2 * sizeof(float),
+                                       .data = (const uint8_t *)factors};
+    return sundog_source_add_tensor(source, &tensor);
+}
+
 /* --- Choice ------------------------------------------------------------------------------------- */
 
 static bool
@@ -245,6 +279,8 @@ read_scaling(SundogSource *source, const Places *places, GError **error)
         return true;
     if (strcmp(type, "llama3") == 0)
         return add_llama3_factors(source, places, error);
+    if (strcmp(type, "proportional") == 0)
+        return add_proportional_factors(source, places, error);
     if (strcmp(type, "longrope") == 0 || strcmp(type, "su") == 0)
         return read_longrope(source, places, error);
     if (strcmp(type, "linear") != 0 && strcmp(type, "yarn") != 0) {
@@ -252,7 +288,7 @@ read_scaling(SundogSource *source, const Places *places, GError **error)
         g_set_error(
             error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
             "config.json: rotary scaling %s is not known here; known are: default, dynamic, "
-            "linear, llama3, longrope, yarn",
+            "linear, llama3, longrope, proportional, yarn",
             shown);
         return false;
     }

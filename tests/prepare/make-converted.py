@@ -139,6 +139,12 @@ SAVED = {
     'hf-gemma3': ('Gemma3Text', 'Gemma3ForCausalLM',
                   {**SMALL, 'layer_types': ['full_attention', 'sliding_attention'], 'sliding_window': 20,
                    'query_pre_attn_scalar': 8}),
+    'hf-gemma4': ('Gemma4Text', 'Gemma4ForCausalLM',
+                  {**SMALL, 'num_key_value_heads': 2, 'global_head_dim': 16, 'num_global_key_value_heads': 1,
+                   'num_hidden_layers': 4, 'num_kv_shared_layers': 2, 'use_double_wide_mlp': True,
+                   'layer_types': ['sliding_attention', 'full_attention', 'sliding_attention', 'full_attention'],
+                   'sliding_window': 20, 'final_logit_softcapping': 3.0, 'attention_k_eq_v': True,
+                   'hidden_size_per_layer_input': 4, 'vocab_size_per_layer_input': VOCABULARY}),
     'hf-glm4': ('Glm4', 'Glm4ForCausalLM', {**SMALL, 'partial_rotary_factor': 0.5, 'attention_bias': True}),
     'hf-granite': ('Granite', 'GraniteForCausalLM',
                    {**SMALL, 'attention_multiplier': 0.3, 'embedding_multiplier': 12.0,
@@ -352,7 +358,7 @@ def make(output, name):
         folder = os.path.join(output, name)
         parts = {}
         with torch.no_grad():
-            for parameter in model.parameters():
+            for parameter in [*model.parameters(), *(b for n, b in model.named_buffers() if 'scalar' in n)]:
                 parameter.copy_(parameter.half().float())
             if name in QUANTIZERS:
                 parts, quantization = QUANTIZERS[name](model)

@@ -96,7 +96,7 @@ test_quantized(gconstpointer name)
         core_runner_prefill(&tiny.runner, tiny.fixture.tokens, tiny.fixture.n_tokens, 64);
     double error = largest_error(&tiny, logits);
     g_test_message("largest relative error %.2e", error);
-    g_assert_cmpfloat(error, <, is_quantized(name) ? 0.1 : 4e-3);
+    g_assert_cmpfloat(error, <, is_quantized(name) ? 0.1 : 1e-2);
     tiny_clear(&tiny);
 }
 
@@ -130,9 +130,9 @@ check_company(Tiny *tiny, const float *expected)
     g_autofree float *others = g_new(float, 64 * n);
     for (int32_t i = 0; i < fixture->n_tokens; i++) {
         RunnerPart parts[3] = {
-            {.sequence = 1, .n_tokens = 1 + i % 13, .tokens = fixture->tokens, .logits = others},
-            {.sequence = 2, .n_tokens = 1 + i % 7, .tokens = fixture->tokens + 20},
-            {.sequence = 3, .n_tokens = 1 + i % 33, .tokens = fixture->tokens + 5}};
+            {.sequence = 1, .n_tokens = 1 + i % 7, .tokens = fixture->tokens, .logits = others},
+            {.sequence = 2, .n_tokens = 1 + i % 3, .tokens = fixture->tokens + 20},
+            {.sequence = 3, .n_tokens = 1 + i % 17, .tokens = fixture->tokens + 5}};
         parts[i % 3] = (RunnerPart){
             .sequence = 0, .start = i, .n_tokens = 1, .tokens = fixture->tokens + i, .logits = own};
         core_runner_step(&tiny->runner, parts, 3);
