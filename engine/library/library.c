@@ -246,14 +246,12 @@ sundog_library_find_model(SundogLibrary *library, const char *name, GError **err
 static bool
 core_name_fits(const char *full, const char *text)
 {
-    g_auto(GStrv) full_target = g_strsplit(full, "@", 2);
-    g_auto(GStrv) text_target = g_strsplit(text, "@", 2);
-    if (text_target[1] && g_strcmp0(full_target[1], text_target[1]) != 0)
+    size_t n_full = strcspn(full, "@"), n_text = strcspn(text, "@");
+    if (text[n_text] && strcmp(full + n_full, text + n_text) != 0)
         return false;
-    if (strchr(text_target[0], ':'))
-        return strcmp(full_target[0], text_target[0]) == 0;
-    size_t n_name = strcspn(full_target[0], ":");
-    return strlen(text_target[0]) == n_name && strncmp(full, text_target[0], n_name) == 0;
+    if (!memchr(text, ':', n_text))
+        n_full = strcspn(full, ":@");
+    return n_full == n_text && strncmp(full, text, n_text) == 0;
 }
 
 static SundogLibraryEntry *

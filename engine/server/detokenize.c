@@ -45,7 +45,8 @@ sundog_detokenize(SundogExchange *exchange)
         sundog_exchange_fail(exchange, error);
         return;
     }
-    g_autofree char *text = g_utf8_make_valid((const char *)bytes->data, bytes->len);
+    g_autofree char *text =
+        g_utf8_make_valid(bytes->len ? (const char *)bytes->data : "", bytes->len);
     g_autoptr(GString) json = g_string_new("{\"content\":");
     sundog_json_text_append(json, text);
     g_string_append_c(json, '}');

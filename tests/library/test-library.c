@@ -246,6 +246,7 @@ test_not_found(void)
     g_assert_null(sundog_library_find_model(library, "/nonexistent/x.gguf", &error));
     g_assert_error(error, SUNDOG_LIBRARY_ERROR, SUNDOG_LIBRARY_ERROR_NOT_FOUND);
     g_clear_error(&error);
+    g_assert_null(sundog_library_find_core(library, "", NULL));
     g_assert_null(sundog_library_find_core(library, "nothing", &error));
     g_assert_error(error, SUNDOG_LIBRARY_ERROR, SUNDOG_LIBRARY_ERROR_NOT_FOUND);
     clear();

@@ -630,6 +630,8 @@ take_frame(uint32_t type, GVariant *payload)
         statistics.n_running = requests->len;
         send(SUNDOG_MESSAGE_STATISTICS, sundog_statistics_pack(&statistics));
         break;
+    case SUNDOG_MESSAGE_VOCABULARY: /* what comes is as scripted */
+        break;
     case SUNDOG_MESSAGE_SHUTDOWN:
         leave("shutdown");
         break;

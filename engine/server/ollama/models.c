@@ -217,9 +217,14 @@ sundog_ollama_copy(SundogExchange *exchange)
         sundog_exchange_fail(exchange, error);
         return;
     }
+    /* Names of the library alone: files elsewhere are the command line's. */
+    bool is_name = source && sundog_library_name_is_valid(source);
     g_autoptr(SundogLibraryEntry) entry =
-        sundog_library_find_core(server->library, source ? source : "", &reason);
-    if (!entry)
+        is_name ? sundog_library_find_core(server->library, source, &reason) : NULL;
+    if (!is_name)
+        error = sundog_api_error_new(SUNDOG_API_ERROR_NO_MODEL, "source",
+                                     "The source is no name of a core", NULL);
+    else if (!entry)
         error = sundog_api_error_new(SUNDOG_API_ERROR_NO_MODEL, "source", reason->message, NULL);
     else if (!sundog_library_copy_core(server->library, entry, destination ? destination : "",
                                        &reason))
