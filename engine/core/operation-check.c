@@ -6,6 +6,7 @@
 #include "kernels/contract/activation.h"
 #include "kernels/contract/gate.h"
 #include "kernels/contract/layout.h"
+#include "kernels/contract/recurrent.h"
 
 #include <math.h>
 #include <string.h>
@@ -92,6 +93,8 @@ type_matches(const SundogBuffer *buffer, const char *type)
         return buffer->role == SUNDOG_BUFFER_STATE &&
                (buffer->dtype == SUNDOG_DTYPE_F16 || buffer->dtype == SUNDOG_DTYPE_BF16 ||
                 buffer->dtype == SUNDOG_DTYPE_F32);
+    if (strcmp(type, "state") == 0)
+        return buffer->role == SUNDOG_BUFFER_STATE && buffer->dtype == SUNDOG_DTYPE_F32;
     return strcmp(sundog_dtype_name(buffer->dtype), type) == 0;
 }
 
@@ -268,6 +271,53 @@ check_route(Check *check)
               n_used, n_groups_used * (n_experts / n_groups));
 }
 
+/* Value heads share out the key heads, and what stands side by side is as wide as its parts. */
+static void
+check_delta(Check *check)
+{
+    int64_t n_key_heads = sundog_contract_get_parameter(&check->contract, "n_key_heads");
+    int64_t key_dim = sundog_contract_get_parameter(&check->contract, "key_dim");
+    int64_t value_dim = sundog_contract_get_parameter(&check->contract, "value_dim");
+    int64_t n_heads = sundog_contract_get_letter(&check->contract, 'H');
+    int64_t width = sundog_contract_get_letter(&check->contract, 'A');
+    if (check->operation->kind != SUNDOG_OP_GATED_DELTA)
+        return;
+    if (key_dim > SUNDOG_DELTA_MAX_DIM || value_dim > SUNDOG_DELTA_MAX_DIM)
+        fault(check, "state", "has heads of %" G_GINT64_FORMAT " by %" G_GINT64_FORMAT ", above %d",
+              key_dim, value_dim, SUNDOG_DELTA_MAX_DIM);
+    if (n_heads % n_key_heads != 0 || width != 2 * n_key_heads * key_dim + n_heads * value_dim)
+        fault(check, "qkv",
+              "has %" G_GINT64_FORMAT " columns for %" G_GINT64_FORMAT " heads of %" G_GINT64_FORMAT
+              " and %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT,
+              width, n_key_heads, key_dim, n_heads, value_dim);
+}
+
+static void
+check_gated_norm(Check *check)
+{
+    int64_t n_columns = sundog_contract_get_letter(&check->contract, 'N');
+    int64_t head_dim = sundog_contract_get_letter(&check->contract, 'C');
+    if (check->operation->kind == SUNDOG_OP_GATED_NORM && head_dim > 0 && n_columns % head_dim != 0)
+        fault(check, "x", "has %" G_GINT64_FORMAT " columns, not a multiple of %" G_GINT64_FORMAT,
+              n_columns, head_dim);
+}
+
+static void
+check_take(Check *check)
+{
+    int64_t stride = sundog_contract_get_parameter(&check->contract, "stride");
+    int64_t offset = sundog_contract_get_parameter(&check->contract, "offset");
+    int64_t size = sundog_contract_get_parameter(&check->contract, "size");
+    int64_t from = sundog_contract_get_letter(&check->contract, 'A');
+    int64_t to = sundog_contract_get_letter(&check->contract, 'B');
+    if (check->operation->kind == SUNDOG_OP_TAKE &&
+        (from % stride != 0 || offset + size > stride || to != from / stride * size))
+        fault(check, "y",
+              "has %" G_GINT64_FORMAT " columns, %" G_GINT64_FORMAT " from %" G_GINT64_FORMAT
+              " of each %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT,
+              to, size, offset, stride, from);
+}
+
 /* Attention's heads are quantized one by one. */
 static void
 check_attention(Check *check)
@@ -384,8 +434,9 @@ check_heads(Check *check)
 static bool
 is_count(const char *name)
 {
-    static const char *const counts[] = {"head_dim", "period",        "n_experts", "n_used",
-                                         "n_groups", "n_groups_used", "group_best"};
+    static const char *const counts[] = {
+        "head_dim",    "period",  "n_experts", "n_used", "n_groups", "n_groups_used", "group_best",
+        "n_key_heads", "key_dim", "value_dim", "width",  "stride",   "size"};
     for (size_t i = 0; i < G_N_ELEMENTS(counts); i++)
         if (strcmp(name, counts[i]) == 0)
             return true;
@@ -453,4 +504,7 @@ sundog_operation_check(const SundogProgram *program, uint32_t index, SundogExpre
     check_linear_heads(&check);
     check_latent(&check);
     check_attention(&check);
+    check_delta(&check);
+    check_gated_norm(&check);
+    check_take(&check);
 }

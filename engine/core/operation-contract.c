@@ -42,6 +42,14 @@ static const char *const contracts[SUNDOG_N_OPERATIONS][SUNDOG_MAX_ARGUMENTS] = 
     [SUNDOG_OP_LINEAR_HEADS] = {"f32 T A", "matrix N K", "f32 T N", "u8 units >=linear"},
     [SUNDOG_OP_LATENT_QKV] = {"f32 T A", "f32 T n_heads*R", "f32 T head_dim", "vector 1 R",
                               "f32 T qkv"},
+    [SUNDOG_OP_SHORT_CONV] = {"f32 T C", "vector 1 C*width", "vector 1 C", "i32 S+1", "i32 S",
+                              "i32 S", "state Z back C", "f32 T C"},
+    [SUNDOG_OP_GATED_DELTA] = {"f32 T A", "f32 T H", "f32 T H", "vector 1 H", "vector 1 H",
+                               "i32 S+1", "i32 S", "i32 S", "state Z H key_dim value_dim",
+                               "f32 T H*value_dim"},
+    [SUNDOG_OP_GATED_NORM] = {"f32 T N", "vector 1 C", "f32 T N", "f32 T N"},
+    [SUNDOG_OP_TAKE] = {"f32 T A", "f32 T B"},
+    [SUNDOG_OP_MUL] = {"f32 T N", "f32 T N", "f32 T N"},
     [SUNDOG_OP_ROUTE] = {"f32 T X", "vector 1 X", "i32 T U", "f32 T U", "u8 units >=route"},
     [SUNDOG_OP_PLAN_EXPERTS] = {"i32 T U", "i32 entries(T*U) 8", "u8 units >=experts"},
     [SUNDOG_OP_GATHER_EXPERTS] = {"activation T K", "i32 W 8", "gathered W K"},
@@ -129,8 +137,12 @@ find_word(SundogContract *contract, const char *word)
         return constant(contract, head_dim);
     if (strcmp(word, "rope") == 0)
         return constant(contract, sundog_contract_get_parameter(contract, "rope_dims") / 2);
-    if (strcmp(word, "n_experts") == 0)
-        return constant(contract, sundog_contract_get_parameter(contract, "n_experts"));
+    if (strcmp(word, "back") == 0)
+        return constant(contract, sundog_contract_get_parameter(contract, "width") - 1);
+    static const char *const parameters[] = {"n_experts", "width", "key_dim", "value_dim"};
+    for (size_t i = 0; i < G_N_ELEMENTS(parameters); i++)
+        if (strcmp(word, parameters[i]) == 0)
+            return constant(contract, sundog_contract_get_parameter(contract, word));
     if (strcmp(word, "page") == 0)
         return constant(contract, SUNDOG_PAGE_TOKENS);
     if (strcmp(word, "sampling") == 0)

@@ -9,6 +9,7 @@
 #include "engine/model/keys.h"
 #include "engine/model/latent-dimensions.h"
 #include "engine/model/layers.h"
+#include "engine/model/recurrent-dimensions.h"
 #include "engine/model/rope-settings.h"
 
 #include <math.h>
@@ -164,6 +165,7 @@ read_all(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *di
     read_scales(keys, family, dimensions);
     sundog_rope_settings_read(keys, family, dimensions);
     sundog_latent_dimensions_read(dimensions, keys);
+    sundog_recurrent_dimensions_read(dimensions, family, keys);
     if (keys->error == NULL)
         sundog_layers_read(keys, family, dimensions);
     refuse_unknown_settings(keys);

@@ -38,6 +38,10 @@ typedef struct {
     bool layers_differ;      /* settings of sizes may be lists, a number a layer */
     bool unscaled_queries;   /* scores are not scaled where a file does not say */
     bool norms_whole_rows;   /* queries and keys are normed over all heads together */
+    bool has_conv_layers;    /* some layers are a short convolution */
+    bool has_delta_layers;   /* some layers are linear attention by the gated delta rule */
+    bool tiles_key_heads;    /* whose value heads go round the key heads */
+    bool gates_attention;    /* queries come with a gate of what they attend to */
     bool has_experts;        /* files of the family may tell of experts */
     /* How experts are chosen where a file does not say: by sigmoid, else by softmax, and whether the
      * weights of those that were chosen are made to add to 1. */

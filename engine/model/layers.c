@@ -3,6 +3,7 @@
 #include "engine/model/layers.h"
 
 #include "engine/format/error.h"
+#include "engine/model/recurrent-dimensions.h"
 
 #include <math.h>
 
@@ -65,11 +66,35 @@ read_of_layer(SundogKeys *keys, const char *name, uint32_t layer, uint32_t max, 
     return 1;
 }
 
+/* One number, or one a layer, where recurrent layers have none and all others the same. */
+static uint32_t
+read_of_others(SundogKeys *keys, const char *name, uint32_t max)
+{
+    uint64_t n = sundog_source_get_array_length(keys->source, name);
+    g_autofree char *key = sundog_keys_dup_name(keys, name);
+    double most = 0;
+    double value;
+    if (n == 0)
+        return sundog_keys_read_count(keys, name, max);
+    for (uint64_t i = 0; i < n; i++) {
+        if (!sundog_source_get_array_number(keys->source, name, i, &value) || value == 0)
+            continue;
+        if (value < 1 || value > max || value != floor(value) || (most != 0 && most != value))
+            sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                             "%s differs from layer to layer: %g and %g", key, most, value);
+        else
+            most = value;
+    }
+    return most != 0 && keys->error == NULL ? (uint32_t)most : 1;
+}
+
 uint32_t
 sundog_layers_read_greatest(SundogKeys *keys, const SundogFamily *family, const char *name,
                             uint32_t n_layers, uint32_t max)
 {
     uint32_t greatest = 1;
+    if (family->has_conv_layers)
+        return read_of_others(keys, name, max);
     if (!family->layers_differ)
         return sundog_keys_read_count(keys, name, max);
     for (uint32_t i = 0; i < n_layers && keys->error == NULL; i++)
@@ -131,6 +156,7 @@ sundog_layers_read(SundogKeys *keys, const SundogFamily *family, SundogModelDime
     dimensions->layers = g_new0(SundogLayer, dimensions->n_layers);
     for (uint32_t i = 0; i < dimensions->n_layers; i++) {
         SundogLayer *layer = &dimensions->layers[i];
+        layer->is_recurrent = sundog_recurrent_layer(dimensions, keys, i);
         layer->window = layer_has_window(keys, i, period) ? dimensions->window : 0;
         if (rotates && layer_has_rope(keys, i, family->rope_period))
             layer->rope =

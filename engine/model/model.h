@@ -25,6 +25,7 @@ typedef enum {
 #define SUNDOG_TENSOR_ROLES(X)                                  \
     X(TOKEN_EMBEDDING, "token_embd.weight")                     \
     X(OUTPUT_NORM, "output_norm.weight")                        \
+    X(EMBEDDING_NORM, "token_embd_norm.weight")                 \
     X(OUTPUT, "output.weight")                                  \
     X(ROPE_FACTORS, "rope_freqs.weight")                        \
     X(ROPE_LONG_FACTORS, "rope_factors_long.weight")            \
@@ -52,6 +53,19 @@ typedef enum {
     X(ATTENTION_Q_NORM, "blk.%u.attn_q_norm.weight")            \
     X(ATTENTION_K_NORM, "blk.%u.attn_k_norm.weight")            \
     X(ATTENTION_POST_NORM, "blk.%u.post_attention_norm.weight") \
+    X(CONV_IN, "blk.%u.shortconv.in_proj.weight")               \
+    X(CONV_WEIGHT, "blk.%u.shortconv.conv.weight")              \
+    X(CONV_OUT, "blk.%u.shortconv.out_proj.weight")             \
+    X(DELTA_QKV, "blk.%u.attn_qkv.weight")                      \
+    X(DELTA_GATE, "blk.%u.attn_gate.weight")                    \
+    X(DELTA_CONV, "blk.%u.ssm_conv1d.weight")                   \
+    X(DELTA_BETA_ALPHA, "blk.%u.ssm_ba.weight")                 \
+    X(DELTA_BETA, "blk.%u.ssm_beta.weight")                     \
+    X(DELTA_ALPHA, "blk.%u.ssm_alpha.weight")                   \
+    X(DELTA_STEP, "blk.%u.ssm_dt.bias")                         \
+    X(DELTA_DECAY, "blk.%u.ssm_a")                              \
+    X(DELTA_NORM, "blk.%u.ssm_norm.weight")                     \
+    X(DELTA_OUT, "blk.%u.ssm_out.weight")                       \
     X(MLP_NORM, "blk.%u.ffn_norm.weight")                       \
     X(MLP_GATE, "blk.%u.ffn_gate.weight")                       \
     X(MLP_UP, "blk.%u.ffn_up.weight")                           \
@@ -105,6 +119,7 @@ typedef struct {
     uint32_t mlp_size;
     uint32_t
         kv_layer; /* whose keys and values it attends to: its own, or those of a layer before it */
+    bool is_recurrent; /* has state of fixed size in place of attention */
 } SundogLayer;
 
 /* Attention over latents (DeepSeek-AI 2024): keys and values are projections of a small vector, which is
@@ -115,6 +130,18 @@ typedef struct {
     uint32_t key_dim;   /* of a head's query and key: a plain part, then rope.n_dims rotated ones */
     uint32_t value_dim; /* of a head's value */
 } SundogLatentDimensions;
+
+/* Layers that keep a state of fixed size in place of keys and values: a short convolution alone, or one
+ * before linear attention by the gated delta rule. */
+typedef struct {
+    uint32_t conv_width;    /* inputs that a convolution sees; 0: no layer is such */
+    uint32_t n_key_heads;   /* of the delta rule; 0: there is only the convolution */
+    uint32_t n_value_heads; /* a multiple of n_key_heads */
+    uint32_t key_dim;
+    uint32_t value_dim;
+    bool
+        is_tiled; /* value head h has key head h modulo n_key_heads; else each has its share in turn */
+} SundogRecurrentDimensions;
 
 /* A mixture of experts in place of the MLP. */
 typedef struct {
@@ -159,6 +186,8 @@ typedef struct {
         layer_input_size; /* features a token that each layer takes in beside the stream; 0: none */
     SundogExpertDimensions experts;
     SundogLatentDimensions latent;
+    SundogRecurrentDimensions recurrent;
+    bool gates_attention;    /* a head's query is followed by a gate of its result */
     uint32_t context_length; /* what it was trained for, in tokens */
     SundogRope rope;
     uint32_t window;        /* of the layers that have one, in tokens; 0 where none has */

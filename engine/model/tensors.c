@@ -28,9 +28,16 @@ typedef enum {
     ALL_LAYER_INPUTS,
     Q_RANK,
     KV_RANK,
-    LATENT,    /* what is cached of a token */
-    PLAIN_KEY, /* of a head, without its rotary part */
-    VALUE,     /* of a head */
+    LATENT,     /* what is cached of a token */
+    PLAIN_KEY,  /* of a head, without its rotary part */
+    VALUE,      /* of a head */
+    CONV_PARTS, /* both factors and what is convolved */
+    CONV_WIDTH,
+    DELTA_QKV,
+    DELTA_VALUES, /* of all heads */
+    DELTA_HEADS,
+    DELTA_GATES, /* two a head */
+    DELTA_VALUE, /* of a head */
     EXPERTS,
     EXPERT,
     SHARED,
@@ -40,13 +47,21 @@ typedef struct {
     const char *name; /* GGUF's, with %u for the layer */
     Extent rows;      /* ONE: a vector, which must hold plain floats */
     Extent columns;
-    enum { ONCE, AN_EXPERT, A_HEAD } stack; /* one after the other for all of these */
+    enum {
+        ONCE,
+        AN_EXPERT,
+        A_HEAD,
+        A_CHANNEL,
+        A_DELTA_CHANNEL
+    } stack;        /* one after the other for all */
+    bool recurrent; /* only of layers with recurrent state */
 } Role;
 
 /* clang-format off */
 static const Role roles[] = {
     [SUNDOG_TENSOR_TOKEN_EMBEDDING]  = {.rows = VOCABULARY, .columns = HIDDEN},
     [SUNDOG_TENSOR_OUTPUT_NORM]      = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_EMBEDDING_NORM]   = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_OUTPUT]           = {.rows = VOCABULARY, .columns = HIDDEN},
     [SUNDOG_TENSOR_ROPE_FACTORS]     = {.rows = ONE, .columns = HALF_ROPE},
     [SUNDOG_TENSOR_ROPE_LONG_FACTORS]  = {.rows = ONE, .columns = HALF_ROPE},
@@ -74,6 +89,19 @@ static const Role roles[] = {
     [SUNDOG_TENSOR_ATTENTION_Q_NORM] = {.rows = ONE, .columns = Q_NORM},
     [SUNDOG_TENSOR_ATTENTION_K_NORM] = {.rows = ONE, .columns = K_NORM},
     [SUNDOG_TENSOR_ATTENTION_POST_NORM] = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_CONV_IN]          = {.rows = CONV_PARTS, .columns = HIDDEN, .recurrent = true},
+    [SUNDOG_TENSOR_CONV_WEIGHT]      = {.rows = ONE, .columns = CONV_WIDTH, .stack = A_CHANNEL, .recurrent = true},
+    [SUNDOG_TENSOR_CONV_OUT]         = {.rows = HIDDEN, .columns = HIDDEN, .recurrent = true},
+    [SUNDOG_TENSOR_DELTA_QKV]        = {.rows = DELTA_QKV, .columns = HIDDEN, .recurrent = true},
+    [SUNDOG_TENSOR_DELTA_GATE]       = {.rows = DELTA_VALUES, .columns = HIDDEN, .recurrent = true},
+    [SUNDOG_TENSOR_DELTA_CONV]       = {.rows = ONE, .columns = CONV_WIDTH, .stack = A_DELTA_CHANNEL, .recurrent = true},
+    [SUNDOG_TENSOR_DELTA_BETA_ALPHA] = {.rows = DELTA_GATES, .columns = HIDDEN, .recurrent = true},
+    [SUNDOG_TENSOR_DELTA_BETA]       = {.rows = DELTA_HEADS, .columns = HIDDEN, .recurrent = true},
+    [SUNDOG_TENSOR_DELTA_ALPHA]      = {.rows = DELTA_HEADS, .columns = HIDDEN, .recurrent = true},
+    [SUNDOG_TENSOR_DELTA_STEP]       = {.rows = ONE, .columns = DELTA_HEADS, .recurrent = true},
+    [SUNDOG_TENSOR_DELTA_DECAY]      = {.rows = ONE, .columns = DELTA_HEADS, .recurrent = true},
+    [SUNDOG_TENSOR_DELTA_NORM]       = {.rows = ONE, .columns = DELTA_VALUE, .recurrent = true},
+    [SUNDOG_TENSOR_DELTA_OUT]        = {.rows = HIDDEN, .columns = DELTA_VALUES, .recurrent = true},
     [SUNDOG_TENSOR_MLP_NORM]         = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_MLP_GATE]         = {.rows = MLP, .columns = HIDDEN},
     [SUNDOG_TENSOR_MLP_UP]           = {.rows = MLP, .columns = HIDDEN},
@@ -132,6 +160,7 @@ sundog_model_dup_tensor_name(SundogTensorRole role, uint32_t layer)
 static uint64_t
 get_extent(const SundogModelDimensions *dimensions, Extent extent)
 {
+    const SundogRecurrentDimensions *recurrent = &dimensions->recurrent;
     bool is_latent = dimensions->latent.kv_rank > 0;
     switch (extent) {
     case ONE:
@@ -148,7 +177,8 @@ get_extent(const SundogModelDimensions *dimensions, Extent extent)
         return dimensions->head_dim;
     case QUERY:
         return dimensions->n_heads *
-               (uint64_t)(is_latent ? dimensions->latent.key_dim : dimensions->head_dim);
+               (uint64_t)(is_latent ? dimensions->latent.key_dim : dimensions->head_dim) *
+               (dimensions->gates_attention ? 2 : 1);
     case ATTENDED:
         return dimensions->n_heads *
                (uint64_t)(is_latent ? dimensions->latent.value_dim : dimensions->head_dim);
@@ -174,6 +204,21 @@ get_extent(const SundogModelDimensions *dimensions, Extent extent)
         return is_latent ? dimensions->latent.key_dim - dimensions->rope.n_dims : 0;
     case VALUE:
         return dimensions->latent.value_dim;
+    case CONV_PARTS:
+        return 3 * (uint64_t)dimensions->hidden_size;
+    case CONV_WIDTH:
+        return recurrent->conv_width;
+    case DELTA_QKV:
+        return 2 * (uint64_t)recurrent->n_key_heads * recurrent->key_dim +
+               (uint64_t)recurrent->n_value_heads * recurrent->value_dim;
+    case DELTA_VALUES:
+        return (uint64_t)recurrent->n_value_heads * recurrent->value_dim;
+    case DELTA_HEADS:
+        return recurrent->n_value_heads;
+    case DELTA_GATES:
+        return 2 * (uint64_t)recurrent->n_value_heads;
+    case DELTA_VALUE:
+        return recurrent->value_dim;
     case EXPERTS:
         return dimensions->experts.n_experts;
     case EXPERT:
@@ -194,6 +239,10 @@ get_n_stacked(const SundogModelDimensions *dimensions, SundogTensorRole role)
         return dimensions->experts.n_experts;
     case A_HEAD:
         return dimensions->n_heads;
+    case A_CHANNEL:
+        return dimensions->hidden_size;
+    case A_DELTA_CHANNEL:
+        return get_extent(dimensions, DELTA_QKV);
     }
     g_assert_not_reached();
 }
@@ -266,7 +315,7 @@ find_part(SundogTensors *tensors, const SundogModelDimensions *dimensions, Sundo
 {
     const SundogFusedTensor *fused = sundog_fused_tensor_find(role);
     uint64_t n_rows = 0;
-    if (fused == NULL)
+    if (fused == NULL || dimensions->layers[layer].is_recurrent)
         return false;
     g_autofree char *name = dup_name(fused->name, layer);
     g_autofree char *first = sundog_model_dup_tensor_name(fused->parts[0], layer);
@@ -302,6 +351,8 @@ static bool
 read_role(SundogTensors *tensors, const SundogModelDimensions *dimensions, SundogSource *source,
           SundogTensorRole role, uint32_t layer, GError **error)
 {
+    if (roles[role].recurrent && !dimensions->layers[layer].is_recurrent)
+        return true;
     g_autofree char *name = sundog_model_dup_tensor_name(role, layer);
     SundogSourceTensor found;
     if (!find_part(tensors, dimensions, source, role, layer, &found) &&

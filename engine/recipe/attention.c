@@ -30,14 +30,29 @@ norm_row(SundogBuilder *builder, SundogBufferId x, SundogTensorRole role, const 
     return y;
 }
 
+/* Queries alone, or each head's with its gate behind it, cut apart. */
 static SundogBufferId
-add_qkv(SundogBuilder *builder, SundogBufferId x, SundogQkNorm norm)
+project_queries(SundogBuilder *builder, SundogBufferId x, SundogBufferId *gate)
+{
+    const SundogModelDimensions *dimensions = builder->dimensions;
+    uint32_t n_heads = dimensions->n_heads, size = dimensions->head_dim;
+    *gate = SUNDOG_BUFFER_NONE;
+    if (!dimensions->gates_attention)
+        return project(builder, x, SUNDOG_TENSOR_ATTENTION_Q, SUNDOG_TENSOR_ATTENTION_Q_BIAS,
+                       "attention.q", n_heads);
+    SundogBufferId both = project(builder, x, SUNDOG_TENSOR_ATTENTION_Q,
+                                  SUNDOG_TENSOR_ATTENTION_Q_BIAS, "attention.q.both", 2 * n_heads);
+    *gate = sundog_component_take(builder, both, "attention.gate", 2 * size, size, size, n_heads);
+    return sundog_component_take(builder, both, "attention.q", 2 * size, 0, size, n_heads);
+}
+
+static SundogBufferId
+add_qkv(SundogBuilder *builder, SundogBufferId x, SundogQkNorm norm, SundogBufferId *gate)
 {
     const SundogLayer *layer = sundog_builder_layer(builder);
     uint32_t n_heads = builder->dimensions->n_heads;
     uint32_t n_kv_heads = layer->n_kv_heads;
-    SundogBufferId q = project(builder, x, SUNDOG_TENSOR_ATTENTION_Q,
-                               SUNDOG_TENSOR_ATTENTION_Q_BIAS, "attention.q", n_heads);
+    SundogBufferId q = project_queries(builder, x, gate);
     SundogBufferId k = project(builder, x, SUNDOG_TENSOR_ATTENTION_K,
                                SUNDOG_TENSOR_ATTENTION_K_BIAS, "attention.k", n_kv_heads);
     /* Keys before their norm are values too where a model of normed values has none of its own. */
@@ -167,6 +182,16 @@ sundog_component_attend(SundogBuilder *builder, SundogBufferId qkv)
     return emit_attention(builder, qkv, k_pages, v_pages);
 }
 
+static SundogBufferId
+emit_gate(SundogBuilder *builder, SundogBufferId gate, SundogBufferId o)
+{
+    const SundogModelDimensions *dimensions = builder->dimensions;
+    SundogBufferId y = sundog_builder_temporary(
+        builder, "attention.gated", (int64_t)dimensions->n_heads * dimensions->head_dim);
+    sundog_builder_emit(builder, SUNDOG_OP_SIGMOID_MUL, gate, o, y);
+    return y;
+}
+
 /* Queries of a layer that attends to what another one has cached. */
 static SundogBufferId
 attend_elsewhere(SundogBuilder *builder, SundogBufferId x)
@@ -199,10 +224,12 @@ attend_elsewhere(SundogBuilder *builder, SundogBufferId x)
 static SundogBufferId
 attend_here(SundogBuilder *builder, SundogBufferId x, SundogQkNorm norm)
 {
-    SundogBufferId qkv = add_qkv(builder, x, norm);
+    SundogBufferId gate;
+    SundogBufferId qkv = add_qkv(builder, x, norm, &gate);
     if (norm == SUNDOG_QK_NORM_HEADS || norm == SUNDOG_QK_NORM_HEADS_AND_VALUES)
         emit_head_norms(builder, qkv, norm);
-    return sundog_component_attend(builder, qkv);
+    SundogBufferId o = sundog_component_attend(builder, qkv);
+    return gate != SUNDOG_BUFFER_NONE ? emit_gate(builder, gate, o) : o;
 }
 
 SundogBufferId

@@ -138,6 +138,15 @@ add_input(SundogBuilder *builder, const char *name, SundogVariable first)
     return sundog_builder_buffer(builder, name, SUNDOG_BUFFER_INPUT, SUNDOG_DTYPE_I32, 1, shape);
 }
 
+SundogBufferId
+sundog_builder_state_slot(SundogBuilder *builder)
+{
+    SundogBufferId known = sundog_program_find_buffer(builder->program, "state_slot");
+    return known != SUNDOG_BUFFER_NONE
+               ? known
+               : add_input(builder, "state_slot", SUNDOG_VARIABLE_SEQUENCES);
+}
+
 static void
 add_inputs(SundogBuilder *builder)
 {
@@ -259,15 +268,15 @@ add_attention_plan(SundogBuilder *builder)
         add_expressions(builder, add_expressions(builder, full, sequences), one),
         sundog_builder_constant(builder, 4)};
     const SundogExpression first_rows[] = {add_expressions(builder, sequences, one)};
-    SundogBufferId first_row = sundog_builder_buffer(builder, "first_row", SUNDOG_BUFFER_INPUT,
-                                                     SUNDOG_DTYPE_I32, 1, first_rows);
-    SundogBufferId start = add_input(builder, "start_position", SUNDOG_VARIABLE_SEQUENCES);
+    builder->first_row = sundog_builder_buffer(builder, "first_row", SUNDOG_BUFFER_INPUT,
+                                               SUNDOG_DTYPE_I32, 1, first_rows);
+    builder->start_position = add_input(builder, "start_position", SUNDOG_VARIABLE_SEQUENCES);
     const SundogParameter parameters[] = {{.i = builder->dimensions->n_heads},
                                           {.i = builder->dimensions->n_kv_heads}};
     builder->attention_tiles = sundog_builder_buffer(
         builder, "attention_tiles", SUNDOG_BUFFER_TEMPORARY, SUNDOG_DTYPE_I32, 2, tiles);
-    sundog_builder_emit_with(builder, SUNDOG_OP_PLAN_ATTENTION, parameters, first_row, start,
-                             builder->attention_tiles);
+    sundog_builder_emit_with(builder, SUNDOG_OP_PLAN_ATTENTION, parameters, builder->first_row,
+                             builder->start_position, builder->attention_tiles);
 }
 
 static void
@@ -277,6 +286,8 @@ add_workspace(SundogBuilder *builder)
     uint32_t n_columns = MAX(MAX(dimensions->hidden_size, dimensions->mlp_size),
                              dimensions->n_heads * dimensions->head_dim);
     n_columns = MAX(n_columns, MAX(dimensions->experts.size, dimensions->experts.shared_size));
+    n_columns =
+        MAX(n_columns, dimensions->recurrent.n_value_heads * dimensions->recurrent.value_dim);
     size_t n_bytes = MAX(sundog_linear_workspace_bytes(n_columns),
                          sundog_attention_workspace_bytes(dimensions->head_dim));
     n_bytes = MAX(n_bytes, sundog_component_experts_workspace_bytes(dimensions));

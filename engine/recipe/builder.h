@@ -36,6 +36,8 @@ struct SundogBuilder {
     SundogBufferId token_sequence;
     SundogBufferId page_table;
     SundogBufferId logit_rows;
+    SundogBufferId first_row;
+    SundogBufferId start_position;
     SundogBufferId attention_tiles;
     SundogBufferId workspace; /* one for all operations: its content lives in none but one */
     SundogBuilderRope ropes[SUNDOG_BUILDER_ROPES];
@@ -70,6 +72,8 @@ SundogBufferId sundog_builder_row(SundogBuilder *builder, const char *name, floa
                                   uint32_t n_values);
 /* The rotary embedding of the present layer; NULL where it rotates nothing. */
 const SundogBuilderRope *sundog_builder_rope(const SundogBuilder *builder);
+/* Where a sequence's recurrent state lies: an input that is added when it is first asked for. */
+SundogBufferId sundog_builder_state_slot(SundogBuilder *builder);
 /* Any buffer; sizes beyond the rank are ignored. */
 SundogBufferId sundog_builder_buffer(SundogBuilder *builder, const char *name,
                                      SundogBufferRole role, SundogDtype dtype, uint32_t rank,

@@ -36,6 +36,16 @@ sundog_component_linear(SundogBuilder *builder, SundogBufferId x, SundogTensorRo
 }
 
 SundogBufferId
+sundog_component_take(SundogBuilder *builder, SundogBufferId x, const char *name, int64_t stride,
+                      int64_t offset, int64_t size, int64_t n_groups)
+{
+    const SundogParameter parameters[] = {{.i = stride}, {.i = offset}, {.i = size}};
+    SundogBufferId y = sundog_builder_temporary(builder, name, n_groups * size);
+    sundog_builder_emit_with(builder, SUNDOG_OP_TAKE, parameters, x, y);
+    return y;
+}
+
+SundogBufferId
 sundog_component_gated_mlp(SundogBuilder *builder, SundogBufferId x, SundogGate function)
 {
     const SundogParameter parameter = {.i = function};
@@ -117,8 +127,12 @@ sundog_component_head(SundogBuilder *builder, SundogBufferId x)
     builder->n_rows = sundog_builder_variable(builder, SUNDOG_VARIABLE_LOGIT_ROWS);
     SundogBufferId rows = sundog_builder_temporary(builder, "head.rows", hidden_size);
     sundog_builder_emit(builder, SUNDOG_OP_GATHER_ROWS, x, builder->logit_rows, rows);
-    SundogBufferId norm =
-        sundog_component_norm(builder, rows, SUNDOG_TENSOR_OUTPUT_NORM, "head.norm");
+    /* LFM2's files name it after the embedding, from which its head is. */
+    bool is_embeddings =
+        sundog_model_get_tensor(builder->model, SUNDOG_TENSOR_EMBEDDING_NORM, 0) != NULL;
+    SundogBufferId norm = sundog_component_norm(
+        builder, rows, is_embeddings ? SUNDOG_TENSOR_EMBEDDING_NORM : SUNDOG_TENSOR_OUTPUT_NORM,
+        "head.norm");
     /* Scaled before the product, which is linear, since there is less to scale. */
     SundogBufferId scaled = sundog_component_scale(builder, norm, builder->dimensions->logit_scale,
                                                    "head.scaled", hidden_size);

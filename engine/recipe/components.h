@@ -36,6 +36,16 @@ SundogBufferId sundog_component_attention(SundogBuilder *builder, SundogBufferId
 SundogBufferId sundog_component_attend(SundogBuilder *builder, SundogBufferId qkv);
 /* Attention over latents, with the projections of keys and values absorbed (DeepSeek-AI 2024). */
 SundogBufferId sundog_component_latent_attention(SundogBuilder *builder, SundogBufferId x);
+/* The short convolution of LFM2, W_out (c * conv(b * h)) with b, c, h = W_in x; the present layer is
+ * recurrent. */
+SundogBufferId sundog_component_short_conv(SundogBuilder *builder, SundogBufferId x);
+/* Linear attention by the gated delta rule (Yang et al. 2024), behind a short convolution; the present
+ * layer is recurrent. */
+SundogBufferId sundog_component_gated_delta(SundogBuilder *builder, SundogBufferId x);
+/* Columns [offset, offset + size) of each of n_groups groups of `stride`: [n_rows, n_groups size]. */
+SundogBufferId sundog_component_take(SundogBuilder *builder, SundogBufferId x, const char *name,
+                                     int64_t stride, int64_t offset, int64_t size,
+                                     int64_t n_groups);
 /* W_down (f(W_gate x) * W_up x) (Shazeer 2020). */
 SundogBufferId sundog_component_gated_mlp(SundogBuilder *builder, SundogBufferId x,
                                           SundogGate function);

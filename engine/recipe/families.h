@@ -30,5 +30,8 @@ void sundog_llama_emit(SundogBuilder *builder);
 void sundog_olmo2_emit(SundogBuilder *builder);
 /* OLMoE and MiniMax M2: queries and keys normed over all heads together, and experts. */
 void sundog_olmoe_emit(SundogBuilder *builder);
-/* Qwen3 and Qwen3 MoE: Llama with heads of queries and keys normed. */
+/* Qwen3 and Qwen3 MoE: Llama with heads of queries and keys normed; and LFM2, of whose layers most are a
+ * short convolution. */
 void sundog_qwen3_emit(SundogBuilder *builder);
+/* Qwen3-Next and Qwen 3.5: three layers of linear attention for one of gated attention. */
+void sundog_qwen3_next_emit(SundogBuilder *builder);

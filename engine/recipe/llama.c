@@ -11,13 +11,25 @@ typedef struct {
     SundogGate gate;
 } Style;
 
+/* What mixes the tokens of a layer. */
+static SundogBufferId
+emit_mixer(SundogBuilder *builder, SundogBufferId x, const Style *style)
+{
+    if (style->is_latent)
+        return sundog_component_latent_attention(builder, x);
+    if (!sundog_builder_layer(builder)->is_recurrent)
+        return sundog_component_attention(builder, x, style->qk_norm);
+    return builder->dimensions->recurrent.n_value_heads > 0
+               ? sundog_component_gated_delta(builder, x)
+               : sundog_component_short_conv(builder, x);
+}
+
 static SundogBufferId
 emit_layer(SundogBuilder *builder, SundogBufferId x, const Style *style)
 {
     SundogBufferId y =
         sundog_component_norm(builder, x, SUNDOG_TENSOR_ATTENTION_NORM, "attention.norm");
-    y = style->is_latent ? sundog_component_latent_attention(builder, y)
-                         : sundog_component_attention(builder, y, style->qk_norm);
+    y = emit_mixer(builder, y, style);
     x = sundog_component_residual(builder, x, y, "attention.sum");
     y = sundog_component_norm(builder, x, style->mlp_norm, "mlp.norm");
     y = sundog_component_feed_forward(builder, y, style->gate);
@@ -78,4 +90,11 @@ void
 sundog_deepseek2_emit(SundogBuilder *builder)
 {
     emit(builder, &(Style){.is_latent = true, .mlp_norm = SUNDOG_TENSOR_MLP_NORM});
+}
+
+void
+sundog_qwen3_next_emit(SundogBuilder *builder)
+{
+    emit(builder,
+         &(Style){.qk_norm = SUNDOG_QK_NORM_HEADS, .mlp_norm = SUNDOG_TENSOR_ATTENTION_POST_NORM});
 }

@@ -22,6 +22,7 @@ static const SundogRecipe recipes[] = {
     {"gpt-oss", "gpt-oss", sundog_gpt_oss_emit},
     {"granite", "Granite", sundog_llama_emit},
     {"granitemoe", "Granite MoE", sundog_llama_emit},
+    {"lfm2", "LFM2", sundog_qwen3_emit},
     {"llama", "Llama", sundog_llama_emit},
     {"minimax-m2", "MiniMax M2", sundog_olmoe_emit},
     {"mistral3", "Mistral 3", sundog_llama_emit},
@@ -31,7 +32,10 @@ static const SundogRecipe recipes[] = {
     {"qwen2", "Qwen2", sundog_llama_emit},
     {"qwen2moe", "Qwen2 MoE", sundog_llama_emit},
     {"qwen3", "Qwen3", sundog_qwen3_emit},
+    {"qwen35", "Qwen3.5", sundog_qwen3_next_emit},
+    {"qwen35moe", "Qwen3.5 MoE", sundog_qwen3_next_emit},
     {"qwen3moe", "Qwen3 MoE", sundog_qwen3_emit},
+    {"qwen3next", "Qwen3-Next", sundog_qwen3_next_emit},
     {"smollm3", "SmolLM3", sundog_llama_emit},
 };
 /* clang-format on */

@@ -119,6 +119,25 @@ typedef struct {
     X(LATENT_QKV, "latent_qkv", 1,                                                                                                 \
       A(q, READ) A(absorbed, READ) A(latent, READ) A(weight, READ) A(qkv, WRITE),                                                  \
       I(n_heads) I(n_kv_heads) I(head_dim) I(rope_dims) F(epsilon))                                                                \
+    /* recurrent.h, with state in slots [Z, …] f32 and first_row [S + 1], start_position [S], state_slot [S] \
+     * i32. A causal convolution of each channel: x, y [T, C], weight [1, C width], state [Z, width - 1, C] */                   \
+    X(SHORT_CONV, "short_conv", 1,                                                                                                 \
+      A(x, READ) A(weight, READ) A(bias, OPTIONAL_READ) A(first_row, READ) A(start_position, READ)                                 \
+          A(state_slot, READ) A(state, UPDATE) A(y, WRITE),                                                                        \
+      I(width) I(silu))                                                                                                            \
+    /* The gated delta rule: qkv [T, 2 G K + H V], beta, alpha [T, H], decay, step [1, H],                  \
+     * state [Z, H, K, V], y [T, H V] */                      \
+    X(GATED_DELTA, "gated_delta", 1,                                                                                               \
+      A(qkv, READ) A(beta, READ) A(alpha, READ) A(decay, READ) A(step, READ) A(first_row, READ)                                    \
+          A(start_position, READ) A(state_slot, READ) A(state, UPDATE) A(y, WRITE),                                                \
+      I(n_key_heads) I(key_dim) I(value_dim) I(is_tiled))                                                                          \
+    /* y = rms_norm of each head of x, times silu(gate): x, gate, y [T, N], weight [1, size of a head] */                          \
+    X(GATED_NORM, "gated_norm", 1, A(x, READ) A(weight, READ) A(gate, READ) A(y, WRITE),                                           \
+      F(epsilon))                                                                                                                  \
+    /* Columns [offset, offset + size) of each group of `stride`: x [T, A], y [T, A / stride size] */                              \
+    X(TAKE, "take", 1, A(x, READ) A(y, WRITE), I(stride) I(offset) I(size))                                                        \
+    /* y = a * b: all [T, N] f32 */                                                                                                \
+    X(MUL, "mul", 1, A(a, READ) A(b, READ) A(y, WRITE), )                                                                          \
     /* experts.h, with X experts, U a token, A = T U choices, W entries of the work list: logits [T, X],  \
      * bias [1, X], choices [T, U] i32, weights [T, U] */                        \
     X(ROUTE, "route", 1,                                                                                                           \

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * rms_norm, norm_quantize and head_norm: y = x / rms(x) * weight, a row at a time; for head_norm a row
- * is one head, and G may be 0.
+ * rms_norm, norm_quantize, head_norm and gated_norm: y = x / rms(x) * weight, a row at a time; for
+ * head_norm and gated_norm a row is one head, and G may be 0.
  *
  * Order: 32 partial sums, x[k] going to partial sum k mod 32 by fma in rising k; then partial sum i
  * takes i + 16, then i + 8, + 4, + 2, + 1 (each halving adds the upper half to the lower).
@@ -10,6 +10,7 @@
  *   y[k]   = (x[k] * factor) * weight[k]     rounded twice
  * y may be bf16 [T, D]: the float32 value rounded once more.
  * epsilon is rounded to float32. Rows may be split over threads; a row's sum may not.
+ * gated_norm is head_norm, then times gate.h's silu of its gate, rounded once more.
  * norm_quantize goes on with activation.h and is equal to rms_norm, then quantize.
  */
 

@@ -6,6 +6,8 @@
  * embed        x[t] = row token[t] of the table, dequantized as layout.h says, * scale where scale is
  *              not 1, rounded once. A token outside the table gives a row of NaN.
  * gather_rows  y[r] = x[rows[r]]; an index outside x gives a row of NaN.
+ * take         y[t][g size + i] = x[t][g stride + offset + i].
+ * mul          y = a * b, rounded once; y may be either of them.
  * add          y = a + b; y may be either of them.
  * slice        y[t] = columns first to first + N - 1 of x[t].
  * scale        y = x * factor, rounded once; y may be x.

@@ -6,8 +6,9 @@
 
 #include <math.h>
 
+/* The sum of squares in rms-norm.h's order. */
 static inline float
-sundog_norm_factor(const float *x, int64_t n, float epsilon)
+sundog_norm_sum(const float *x, int64_t n)
 {
     float sums[SUNDOG_NORM_LANES] = {0};
     int64_t k = 0;
@@ -19,5 +20,11 @@ sundog_norm_factor(const float *x, int64_t n, float epsilon)
     for (int half = SUNDOG_NORM_LANES / 2; half > 0; half /= 2)
         for (int lane = 0; lane < half; lane++)
             sums[lane] += sums[lane + half];
-    return 1.0f / sqrtf(sums[0] / (float)n + epsilon);
+    return sums[0];
+}
+
+static inline float
+sundog_norm_factor(const float *x, int64_t n, float epsilon)
+{
+    return 1.0f / sqrtf(sundog_norm_sum(x, n) / (float)n + epsilon);
 }

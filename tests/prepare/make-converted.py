@@ -92,6 +92,10 @@ FAMILIES = {
                    {'head_dim': 8, 'attention_multiplier': 0.3, 'embedding_multiplier': 12.0,
                     'residual_multiplier': 0.22, 'logits_scaling': 8.0, 'intermediate_size': 16,
                     'num_local_experts': 5, 'num_experts_per_tok': 2}),
+    'lfm2': ('Lfm2', 'Lfm2ForCausalLM',
+             {'head_dim': 8, 'num_hidden_layers': 3, 'conv_L_cache': 3, 'norm_eps': 1e-5,
+              'layer_types': ['conv', 'full_attention', 'conv'], 'block_auto_adjust_ff_dim': False,
+              'block_ff_dim': 48, 'block_multiple_of': 16}),
     'minimax-m2': ('MiniMaxM2', 'MiniMaxM2ForCausalLM',
                    {'intermediate_size': 16, 'num_local_experts': 6, 'num_experts_per_tok': 2,
                     'rotary_dim': 8, 'tie_word_embeddings': False}),
@@ -122,6 +126,13 @@ FAMILIES = {
     'qwen3moe': ('Qwen3Moe', 'Qwen3MoeForCausalLM',
                  {'num_experts': 7, 'num_experts_per_tok': 3, 'moe_intermediate_size': 16, 'head_dim': 24,
                   'norm_topk_prob': True}),
+    'qwen3next': ('Qwen3Next', 'Qwen3NextForCausalLM',
+                  {'num_hidden_layers': 3, 'layer_types': ['linear_attention', 'full_attention', 'linear_attention'],
+                   'linear_conv_kernel_dim': 4, 'linear_key_head_dim': 16, 'linear_value_head_dim': 16,
+                   'linear_num_key_heads': 2, 'linear_num_value_heads': 4, 'num_experts': 4,
+                   'num_experts_per_tok': 2, 'moe_intermediate_size': 16, 'norm_topk_prob': True,
+                   'shared_expert_intermediate_size': 16, 'tie_word_embeddings': False,
+                   'partial_rotary_factor': 0.5, 'rms_norm_eps': 1e-6}),
     'smollm3': ('SmolLM3', 'SmolLM3ForCausalLM', {'head_dim': 8, 'num_hidden_layers': 4}),
 }
 
@@ -332,7 +343,7 @@ def convert(folder, path, quantized):
     def set_vocab(self):
         gguf_models.write_vocabulary(self.gguf_writer, VOCABULARY)
 
-    made = type('Tiny', (base,), {'model_arch': base.model_arch, 'set_vocab': set_vocab})
+    made = type('Tiny', (base,), {'model_arch': base.model_arch, 'no_mtp': True, 'set_vocab': set_vocab})
     for inner in vars(base).values():  # some hand their work to a class within
         if isinstance(inner, type):
             inner.set_vocab = set_vocab

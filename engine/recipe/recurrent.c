@@ -1,0 +1,115 @@
+/* Layers with state of fixed size: short convolutions, and linear attention by the gated delta rule. */
+
+#include "engine/recipe/components.h"
+
+static SundogBufferId
+add_state(SundogBuilder *builder, const char *kind, uint32_t rank, const int64_t *sizes)
+{
+    g_autofree char *name = g_strdup_printf("state.%u.%s", builder->layer, kind);
+    SundogExpression shape[4] = {sundog_builder_variable(builder, SUNDOG_VARIABLE_POOL_STATES)};
+    for (uint32_t i = 0; i < rank; i++)
+        shape[1 + i] = sundog_builder_constant(builder, sizes[i]);
+    return sundog_builder_buffer(builder, name, SUNDOG_BUFFER_STATE, SUNDOG_DTYPE_F32, 1 + rank,
+                                 shape);
+}
+
+static SundogBufferId
+emit_conv(SundogBuilder *builder, SundogBufferId x, SundogTensorRole role, int64_t n_channels,
+          bool silu)
+{
+    uint32_t width = builder->dimensions->recurrent.conv_width;
+    const int64_t sizes[] = {width - 1, n_channels};
+    const SundogParameter parameters[] = {{.i = width}, {.i = silu}};
+    SundogBufferId state = add_state(builder, "conv", 2, sizes);
+    SundogBufferId y = sundog_builder_temporary(builder, "conv", n_channels);
+    sundog_builder_emit_with(builder, SUNDOG_OP_SHORT_CONV, parameters, x,
+                             sundog_builder_weight(builder, role), SUNDOG_BUFFER_NONE,
+                             builder->first_row, builder->start_position,
+                             sundog_builder_state_slot(builder), state, y);
+    return y;
+}
+
+static SundogBufferId
+multiply(SundogBuilder *builder, SundogBufferId a, SundogBufferId b, const char *name)
+{
+    SundogBufferId y = sundog_builder_temporary(builder, name, builder->dimensions->hidden_size);
+    sundog_builder_emit(builder, SUNDOG_OP_MUL, a, b, y);
+    return y;
+}
+
+SundogBufferId
+sundog_component_short_conv(SundogBuilder *builder, SundogBufferId x)
+{
+    int64_t n = builder->dimensions->hidden_size;
+    SundogBufferId parts =
+        sundog_component_linear(builder, x, SUNDOG_TENSOR_CONV_IN, "conv.parts", 3 * n);
+    SundogBufferId b = sundog_component_take(builder, parts, "conv.b", 3 * n, 0, n, 1);
+    SundogBufferId c = sundog_component_take(builder, parts, "conv.c", 3 * n, n, n, 1);
+    SundogBufferId h = sundog_component_take(builder, parts, "conv.h", 3 * n, 2 * n, n, 1);
+    SundogBufferId product = multiply(builder, b, h, "conv.in");
+    SundogBufferId seen = emit_conv(builder, product, SUNDOG_TENSOR_CONV_WEIGHT, n, false);
+    SundogBufferId out = multiply(builder, c, seen, "conv.out");
+    return sundog_component_linear(builder, out, SUNDOG_TENSOR_CONV_OUT, "conv.down", n);
+}
+
+/* The gates of all value heads. Files hold both in one matrix, those of each key head's value heads
+ * together, or each in one of its own. */
+static void
+emit_gates(SundogBuilder *builder, SundogBufferId x, SundogBufferId *beta, SundogBufferId *alpha)
+{
+    const SundogRecurrentDimensions *recurrent = &builder->dimensions->recurrent;
+    int64_t n = recurrent->n_value_heads, n_groups = recurrent->n_key_heads, share = n / n_groups;
+    if (sundog_model_get_tensor(builder->model, SUNDOG_TENSOR_DELTA_BETA_ALPHA, builder->layer) ==
+        NULL) {
+        *beta = sundog_component_linear(builder, x, SUNDOG_TENSOR_DELTA_BETA, "delta.beta", n);
+        *alpha = sundog_component_linear(builder, x, SUNDOG_TENSOR_DELTA_ALPHA, "delta.alpha", n);
+        return;
+    }
+    SundogBufferId both =
+        sundog_component_linear(builder, x, SUNDOG_TENSOR_DELTA_BETA_ALPHA, "delta.gates", 2 * n);
+    *beta = sundog_component_take(builder, both, "delta.beta", 2 * share, 0, share, n_groups);
+    *alpha = sundog_component_take(builder, both, "delta.alpha", 2 * share, share, share, n_groups);
+}
+
+static SundogBufferId
+emit_delta(SundogBuilder *builder, SundogBufferId x, SundogBufferId qkv)
+{
+    const SundogRecurrentDimensions *recurrent = &builder->dimensions->recurrent;
+    const int64_t sizes[] = {recurrent->n_value_heads, recurrent->key_dim, recurrent->value_dim};
+    const SundogParameter parameters[] = {{.i = recurrent->n_key_heads},
+                                          {.i = recurrent->key_dim},
+                                          {.i = recurrent->value_dim},
+                                          {.i = recurrent->is_tiled}};
+    SundogBufferId beta, alpha;
+    emit_gates(builder, x, &beta, &alpha);
+    SundogBufferId state = add_state(builder, "delta", 3, sizes);
+    SundogBufferId y = sundog_builder_temporary(
+        builder, "delta.o", (int64_t)recurrent->n_value_heads * recurrent->value_dim);
+    sundog_builder_emit_with(builder, SUNDOG_OP_GATED_DELTA, parameters, qkv, beta, alpha,
+                             sundog_builder_weight(builder, SUNDOG_TENSOR_DELTA_DECAY),
+                             sundog_builder_weight(builder, SUNDOG_TENSOR_DELTA_STEP),
+                             builder->first_row, builder->start_position,
+                             sundog_builder_state_slot(builder), state, y);
+    return y;
+}
+
+SundogBufferId
+sundog_component_gated_delta(SundogBuilder *builder, SundogBufferId x)
+{
+    const SundogRecurrentDimensions *recurrent = &builder->dimensions->recurrent;
+    int64_t n_keys = (int64_t)recurrent->n_key_heads * recurrent->key_dim;
+    int64_t n_values = (int64_t)recurrent->n_value_heads * recurrent->value_dim;
+    const SundogParameter epsilon = {.f = builder->dimensions->norm_epsilon};
+    SundogBufferId qkv = sundog_component_linear(builder, x, SUNDOG_TENSOR_DELTA_QKV, "delta.qkv",
+                                                 2 * n_keys + n_values);
+    SundogBufferId seen =
+        emit_conv(builder, qkv, SUNDOG_TENSOR_DELTA_CONV, 2 * n_keys + n_values, true);
+    SundogBufferId o = emit_delta(builder, x, seen);
+    SundogBufferId gate =
+        sundog_component_linear(builder, x, SUNDOG_TENSOR_DELTA_GATE, "delta.gate", n_values);
+    SundogBufferId norm = sundog_builder_temporary(builder, "delta.norm", n_values);
+    sundog_builder_emit_with(builder, SUNDOG_OP_GATED_NORM, &epsilon, o,
+                             sundog_builder_weight(builder, SUNDOG_TENSOR_DELTA_NORM), gate, norm);
+    return sundog_component_linear(builder, norm, SUNDOG_TENSOR_DELTA_OUT, "delta.out",
+                                   builder->dimensions->hidden_size);
+}
