@@ -84,6 +84,20 @@ class AnthropicClient(unittest.TestCase):
             {'role': 'assistant', 'content': beginning}]))
         self.assertEqual(beginning + begun.content[0].text, whole)
 
+    def test_a_tool_that_must_be_used(self):
+        tool = {'name': 'get_weather', 'input_schema': {
+            'type': 'object', 'properties': {'city': {'type': 'string', 'maxLength': 30}}, 'required': ['city']}}
+        for choice in ({'type': 'any'}, {'type': 'tool', 'name': 'get_weather', 'disable_parallel_tool_use': True}):
+            options = {'tools': [tool], 'tool_choice': {'disable_parallel_tool_use': True, **choice}, 'max_tokens': 120}
+            message = self.ask('Weather in Rome?', **options)
+            self.assertEqual(message.stop_reason, 'tool_use')
+            use, = message.content
+            self.assertEqual((use.type, use.name, list(use.input)), ('tool_use', 'get_weather', ['city']))
+            with self.client.messages.stream(**self.options('Weather in Rome?', **options)) as stream:
+                streamed = stream.get_final_message()
+            self.assertEqual([(block.name, block.input) for block in streamed.content], [(use.name, use.input)])
+            self.assertEqual(streamed.stop_reason, 'tool_use')
+
     def test_what_claude_code_sends(self):
         cached = {'cache_control': {'type': 'ephemeral'}}
         body = {'model': 'claude', 'max_tokens': 8, 'stream': True, 'metadata': {'user_id': 'someone'},

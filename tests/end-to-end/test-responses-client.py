@@ -91,6 +91,25 @@ class ResponsesClient(unittest.TestCase):
         self.assertEqual(last[-1].type, 'response.incomplete')
         self.assertEqual(last[-1].response.status, 'cancelled')
 
+    def test_a_function_that_must_be_called(self):
+        options = {'tools': [{'type': 'function', 'name': 'get_weather', 'parameters': {
+            'type': 'object', 'properties': {'city': {'type': 'string', 'maxLength': 30}}, 'required': ['city']}}],
+            'tool_choice': 'required', 'parallel_tool_calls': False, 'max_output_tokens': 120}
+        answer = self.ask('Weather in Rome?', **options)
+        call = [item for item in answer.output if item.type == 'function_call'][0]
+        self.assertEqual((call.name, list(json.loads(call.arguments))), ('get_weather', ['city']))
+        events = list(self.ask('Weather in Rome?', stream=True, **options))
+        done = [event for event in events if event.type == 'response.function_call_arguments.done']
+        self.assertEqual([event.arguments for event in done], [call.arguments])
+
+    def test_a_text_of_a_schema(self):
+        schema = {'type': 'object', 'properties': {'n': {'type': 'integer', 'minimum': 1, 'maximum': 9}},
+                  'required': ['n'], 'additionalProperties': False}
+        answer = self.client.responses.create(
+            model='smollm2', input='A number?', temperature=0, max_output_tokens=40,
+            text={'format': {'type': 'json_schema', 'name': 'n', 'schema': schema}})
+        self.assertIn(json.loads(answer.output_text)['n'], range(1, 10))
+
     def test_what_codex_sends(self):
         body = {'model': 'gpt-5-codex', 'instructions': 'You are a coding agent.', 'stream': True, 'store': False,
                 'max_output_tokens': 16, 'include': ['reasoning.encrypted_content'], 'prompt_cache_key': 'x',
