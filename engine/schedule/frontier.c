@@ -86,6 +86,7 @@ free_frontier(gpointer data)
     g_free(frontier->places);
     g_free(frontier->next);
     g_free(frontier->mask);
+    g_free(frontier->short_mask);
     g_free(frontier);
 }
 

@@ -30,10 +30,11 @@ typedef struct {
 typedef struct {
     SundogPlace *places; /* [n_places] states with edges that take bytes, ordered */
     uint32_t n_places;
-    bool accepting;   /* the outermost rule may end here */
-    uint32_t *next;   /* [256] frontier numbers, 0 where not yet known; NULL before the first */
-    uint64_t *mask;   /* the matcher's, or NULL */
-    uint32_t clamped; /* the matcher's: the frontier with the same mask, or 0 */
+    bool accepting; /* the outermost rule may end here */
+    uint32_t *next; /* [256] frontier numbers, 0 where not yet known; NULL before the first */
+    uint64_t *mask; /* the matcher's, or NULL, as these: */
+    uint64_t *short_mask;
+    uint32_t clamped; /* the frontier with the same short tokens, or 0 */
 } SundogFrontier;
 
 typedef struct SundogFrontiers SundogFrontiers;

@@ -84,8 +84,27 @@ close_path(SundogMaskNode *nodes, uint32_t n_nodes, const uint32_t *path, uint32
     }
 }
 
+static bool
+is_of_walk(const Entry *entry, SundogMaskWalk walk)
+{
+    return (entry->n_bytes > SUNDOG_MASK_SHORT_BYTES) == (walk == SUNDOG_MASK_LONG);
+}
+
+/* The entries of one walk to the front; returns how many there are. They keep their order. */
+static uint32_t
+select_entries(const Entry *entries, uint32_t n_entries, SundogMaskWalk walk, Entry *selected)
+{
+    uint32_t n_selected = 0;
+    for (uint32_t i = 0; i < n_entries; i++) {
+        if (is_of_walk(&entries[i], walk)) {
+            selected[n_selected++] = entries[i];
+        }
+    }
+    return n_selected;
+}
+
 static void
-add_entries(SundogMaskTrie *trie, const Entry *entries, uint32_t n_entries)
+add_entries(SundogMaskTrie *trie, SundogMaskNodes *walk, const Entry *entries, uint32_t n_entries)
 {
     g_autoptr(GArray) nodes = g_array_new(FALSE, FALSE, sizeof(SundogMaskNode));
     g_autofree uint32_t *path = g_new0(uint32_t, SUNDOG_MASK_MAX_TOKEN_BYTES + 1);
@@ -106,11 +125,11 @@ add_entries(SundogMaskTrie *trie, const Entry *entries, uint32_t n_entries)
             g_array_append_val(nodes, node);
         }
         g_array_index(nodes, SundogMaskNode, nodes->len - 1).token = entries[i].token;
-        trie->depth = (uint16_t)MAX(trie->depth, depth);
+        walk->depth = (uint16_t)MAX(walk->depth, depth);
     }
     close_path((SundogMaskNode *)(void *)nodes->data, nodes->len, path, &depth, 0);
-    trie->n_nodes = nodes->len;
-    trie->nodes = g_memdup2(nodes->data, nodes->len * sizeof(SundogMaskNode));
+    walk->n_nodes = nodes->len;
+    walk->nodes = g_memdup2(nodes->data, nodes->len * sizeof(SundogMaskNode));
 }
 
 SundogMaskTrie *
@@ -125,7 +144,11 @@ sundog_mask_trie_new(const uint32_t *ends, uint32_t n_tokens, const uint8_t *byt
     memset(trie->same, 0xff, n_tokens * sizeof *trie->same);
     uint32_t n_entries;
     g_autofree Entry *entries = sort_entries(trie, &n_entries);
-    add_entries(trie, entries, n_entries);
+    g_autofree Entry *selected = g_new(Entry, n_entries);
+    for (int i = 0; i < SUNDOG_N_MASK_WALKS; i++) {
+        uint32_t n_selected = select_entries(entries, n_entries, (SundogMaskWalk)i, selected);
+        add_entries(trie, &trie->walks[i], selected, n_selected);
+    }
     return g_steal_pointer(&trie);
 }
 
@@ -133,7 +156,9 @@ void
 sundog_mask_trie_free(SundogMaskTrie *trie)
 {
     if (trie) {
-        g_free(trie->nodes);
+        for (int i = 0; i < SUNDOG_N_MASK_WALKS; i++) {
+            g_free(trie->walks[i].nodes);
+        }
         g_free(trie->same);
         g_free(trie->ends);
         g_free(trie->bytes);

@@ -19,12 +19,22 @@ typedef struct {
     uint8_t byte;
 } SundogMaskNode;
 
+/* Short tokens, of which there are many, and long ones, of which there are few, in a walk each: what a
+ * short one may do depends on little of what is behind a bound that is far away. */
+typedef enum { SUNDOG_MASK_SHORT, SUNDOG_MASK_LONG, SUNDOG_N_MASK_WALKS } SundogMaskWalk;
+
+#define SUNDOG_MASK_SHORT_BYTES 12
+
 typedef struct {
     SundogMaskNode *nodes; /* [n_nodes] */
     uint32_t n_nodes;
+    uint16_t depth; /* of the deepest node */
+} SundogMaskNodes;
+
+typedef struct {
+    SundogMaskNodes walks[SUNDOG_N_MASK_WALKS];
     uint32_t *same; /* [n_tokens] another token of the same bytes, or SUNDOG_MASK_NO_TOKEN */
     uint32_t n_tokens;
-    uint16_t depth; /* of the deepest node */
 
     uint32_t *ends; /* [n_tokens] of each token's bytes in `bytes`, which follow each other */
     uint8_t *bytes;

@@ -3,8 +3,9 @@
  * walk of the trie with nobody to return to, once a state), and, from the nodes where the rule may end,
  * what comes behind it in this place.
  *
- * Counted repetitions would make each place new for a while; but no token has more bytes than the
- * longest, so counts that are further than that from both bounds are alike (`clamp`).
+ * Counted repetitions would make each place new for a while; but no short token has more than so many
+ * bytes, so for them counts that are further than that from both bounds are alike (`clamp`). Long tokens
+ * are few, and looked at in the place itself.
  */
 
 #include "engine/schedule/matcher.h"
@@ -30,14 +31,14 @@ struct SundogMatcher {
     const SundogMaskTrie *trie;
     SundogFrontiers *frontiers;
     uint64_t generation;
-    size_t n_words;      /* of a mask */
-    size_t n_mask_bytes; /* of all masks and parts */
-    Part **parts;        /* [n_states] */
-    uint32_t *path;      /* [trie->depth + 2] frontiers of a walk */
-    GHashTable *returns; /* frame -> frontier behind its return */
-    GHashTable *clamped; /* frame -> frame */
-    GArray *found;       /* uint32_t: tokens of a walk */
-    GArray *exits;       /* uint32_t */
+    size_t n_words;                    /* of a mask */
+    size_t n_mask_bytes;               /* of all masks and parts */
+    Part **parts[SUNDOG_N_MASK_WALKS]; /* [n_states] */
+    uint32_t *path;                    /* [depth of the deepest node + 2] frontiers of a walk */
+    GHashTable *returns;               /* frame -> frontier behind its return */
+    GHashTable *clamped;               /* frame -> frame */
+    GArray *found;                     /* uint32_t: tokens of a walk */
+    GArray *exits;                     /* uint32_t */
 };
 
 SundogMatcher *
@@ -50,8 +51,12 @@ sundog_matcher_new(SundogAutomaton *automaton, const SundogMaskTrie *trie)
     matcher->frontiers = sundog_frontiers_new(automaton);
     matcher->generation = 1;
     matcher->n_words = SUNDOG_MASK_WORDS(trie->n_tokens);
-    matcher->parts = g_new0(Part *, automaton->n_states);
-    matcher->path = g_new0(uint32_t, (size_t)trie->depth + 2);
+    uint16_t depth = 0;
+    for (int i = 0; i < SUNDOG_N_MASK_WALKS; i++) {
+        matcher->parts[i] = g_new0(Part *, automaton->n_states);
+        depth = MAX(depth, trie->walks[i].depth);
+    }
+    matcher->path = g_new0(uint32_t, (size_t)depth + 2);
     matcher->returns = g_hash_table_new(NULL, NULL);
     matcher->clamped = g_hash_table_new(NULL, NULL);
     matcher->found = g_array_new(FALSE, FALSE, sizeof(uint32_t));
@@ -67,15 +72,22 @@ sundog_matcher_ref(SundogMatcher *matcher)
 }
 
 static void
+free_part(Part *part)
+{
+    if (part) {
+        g_free(part->tokens);
+        g_free(part->bits);
+        g_free(part->exits);
+        g_free(part);
+    }
+}
+
+static void
 forget_parts(SundogMatcher *matcher)
 {
-    for (uint32_t i = 0; i < matcher->automaton->n_states; i++) {
-        Part *part = g_steal_pointer(&matcher->parts[i]);
-        if (part) {
-            g_free(part->tokens);
-            g_free(part->bits);
-            g_free(part->exits);
-            g_free(part);
+    for (int walk = 0; walk < SUNDOG_N_MASK_WALKS; walk++) {
+        for (uint32_t i = 0; i < matcher->automaton->n_states; i++) {
+            free_part(g_steal_pointer(&matcher->parts[walk][i]));
         }
     }
 }
@@ -93,7 +105,9 @@ sundog_matcher_unref(SundogMatcher *matcher)
     g_hash_table_unref(matcher->clamped);
     g_array_unref(matcher->found);
     g_array_unref(matcher->exits);
-    g_free(matcher->parts);
+    for (int i = 0; i < SUNDOG_N_MASK_WALKS; i++) {
+        g_free(matcher->parts[i]);
+    }
     g_free(matcher->path);
     g_free(matcher);
 }
@@ -121,10 +135,9 @@ is_full(const SundogMatcher *matcher)
 
 /* Notes the tokens that a frontier allows below nodes first to end, whose depth is at least `depth`. */
 static void
-walk(SundogMatcher *matcher, uint32_t frontier, uint32_t first, uint32_t end, uint32_t depth,
-     bool notes_exits)
+walk(SundogMatcher *matcher, const SundogMaskNode *nodes, uint32_t frontier, uint32_t first,
+     uint32_t end, uint32_t depth, bool notes_exits)
 {
-    const SundogMaskNode *nodes = matcher->trie->nodes;
     uint32_t *path = matcher->path;
     path[depth - 1] = frontier;
     for (uint32_t i = first; i < end;) {
@@ -157,17 +170,18 @@ add_tokens(uint64_t *mask, const uint32_t *tokens, uint32_t n_tokens)
 }
 
 static Part *
-get_part(SundogMatcher *matcher, uint32_t state)
+get_part(SundogMatcher *matcher, SundogMaskWalk of, uint32_t state)
 {
-    if (matcher->parts[state]) {
-        return matcher->parts[state];
+    if (matcher->parts[of][state]) {
+        return matcher->parts[of][state];
     }
+    const SundogMaskNodes *nodes = &matcher->trie->walks[of];
     Part *part = g_new0(Part, 1);
     SundogPlace place = {state, SUNDOG_FRAME_NONE};
     uint32_t frontier = sundog_frontiers_find_places(matcher->frontiers, &place, 1, false);
     g_array_set_size(matcher->found, 0);
     g_array_set_size(matcher->exits, 0);
-    walk(matcher, frontier, 0, matcher->trie->n_nodes, 1, true);
+    walk(matcher, nodes->nodes, frontier, 0, nodes->n_nodes, 1, true);
     part->n_tokens = matcher->found->len;
     part->n_exits = matcher->exits->len;
     part->exits = g_memdup2(matcher->exits->data, part->n_exits * sizeof *part->exits);
@@ -180,7 +194,7 @@ get_part(SundogMatcher *matcher, uint32_t state)
         matcher->n_mask_bytes += part->n_tokens * sizeof *part->tokens;
     }
     matcher->n_mask_bytes += sizeof *part + part->n_exits * sizeof *part->exits;
-    matcher->parts[state] = part;
+    matcher->parts[of][state] = part;
     return part;
 }
 
@@ -198,10 +212,10 @@ get_return(SundogMatcher *matcher, uint32_t frame)
 }
 
 static void
-add_place(SundogMatcher *matcher, SundogPlace place, uint64_t *mask)
+add_place(SundogMatcher *matcher, SundogMaskWalk of, SundogPlace place, uint64_t *mask)
 {
-    const SundogMaskNode *nodes = matcher->trie->nodes;
-    const Part *part = get_part(matcher, place.state);
+    const SundogMaskNode *nodes = matcher->trie->walks[of].nodes;
+    const Part *part = get_part(matcher, of, place.state);
     if (part->bits) {
         for (size_t i = 0; i < matcher->n_words; i++) {
             mask[i] |= part->bits[i];
@@ -216,7 +230,7 @@ add_place(SundogMatcher *matcher, SundogPlace place, uint64_t *mask)
     g_array_set_size(matcher->found, 0);
     for (uint32_t i = 0; i < part->n_exits; i++) {
         uint32_t exit = part->exits[i];
-        walk(matcher, back, exit + 1, nodes[exit].next, nodes[exit].depth + 1u, false);
+        walk(matcher, nodes, back, exit + 1, nodes[exit].next, nodes[exit].depth + 1u, false);
     }
     add_tokens(mask, (const uint32_t *)(void *)matcher->found->data, matcher->found->len);
 }
@@ -228,7 +242,7 @@ clamp_count(const SundogMatcher *matcher, SundogFrame frame)
 {
     const SundogAutomatonEdge *edge =
         &matcher->automaton->edges[matcher->automaton->first_edges[frame.state]];
-    uint32_t margin = matcher->trie->depth + 1u, count = frame.count;
+    uint32_t margin = SUNDOG_MASK_SHORT_BYTES + 1, count = frame.count;
     if (count == 0 || edge->kind != SUNDOG_AUTOMATON_REPEAT) {
         return count;
     }
@@ -270,7 +284,7 @@ clamp_frame(SundogMatcher *matcher, uint32_t frame)
     return known;
 }
 
-/* The frontier whose mask is this one's too. */
+/* The frontier that allows the same short tokens. */
 static uint32_t
 clamp(SundogMatcher *matcher, uint32_t number)
 {
@@ -339,18 +353,43 @@ sundog_match_advance(SundogMatch *match, const uint32_t *tokens, uint32_t n_toke
     return match->frontier != SUNDOG_FRONTIER_DEAD;
 }
 
+static void
+add_places(SundogMatcher *matcher, SundogMaskWalk of, uint32_t number, uint64_t *mask)
+{
+    const SundogFrontier *frontier = sundog_frontiers_get(matcher->frontiers, number);
+    for (uint32_t i = 0; i < frontier->n_places; i++) {
+        add_place(matcher, of, frontier->places[i], mask);
+    }
+}
+
+/* Short tokens, from the frontier that stands for all that are alike in them. */
+static void
+add_short(SundogMatcher *matcher, uint32_t number, uint64_t *mask)
+{
+    uint32_t clamped = clamp(matcher, number);
+    if (clamped == number) {
+        add_places(matcher, SUNDOG_MASK_SHORT, number, mask);
+        return;
+    }
+    SundogFrontier *frontier = sundog_frontiers_get(matcher->frontiers, clamped);
+    if (!frontier->short_mask) {
+        frontier->short_mask = g_new0(uint64_t, matcher->n_words);
+        matcher->n_mask_bytes += matcher->n_words * sizeof *mask;
+        add_places(matcher, SUNDOG_MASK_SHORT, clamped, frontier->short_mask);
+    }
+    memcpy(mask, frontier->short_mask, matcher->n_words * sizeof *mask);
+}
+
 const uint64_t *
 sundog_match_get_mask(SundogMatch *match)
 {
     SundogMatcher *matcher = match->matcher;
+    SundogFrontier *frontier = sundog_frontiers_get(matcher->frontiers, match->frontier);
     sundog_frontiers_begin(matcher->frontiers);
-    uint32_t number = clamp(matcher, match->frontier);
-    SundogFrontier *frontier = sundog_frontiers_get(matcher->frontiers, number);
     if (!frontier->mask) {
         g_autofree uint64_t *mask = g_new0(uint64_t, matcher->n_words);
-        for (uint32_t i = 0; i < frontier->n_places; i++) {
-            add_place(matcher, frontier->places[i], mask);
-        }
+        add_short(matcher, match->frontier, mask);
+        add_places(matcher, SUNDOG_MASK_LONG, match->frontier, mask);
         if (sundog_frontiers_is_exhausted(matcher->frontiers)) {
             return NULL;
         }
