@@ -289,12 +289,8 @@ lower_wide(SundogLowering *lowering, uint32_t index, const Product *product)
 
 /* More tokens by warpgroups */
 
-typedef struct {
-    int tokens, by_columns, by_blocks;
-} GroupTile;
-
 static SundogCudaGroupPlan
-plan_group(const Product *product, const GroupTile *tile)
+plan_group(const Product *product, const SundogCudaGroupTile *tile)
 {
     int64_t n_blocks = SUNDOG_CUDA_GROUP_CHUNK / sundog_tile_block_columns(product->layout);
     return sundog_cuda_plan_group(
@@ -303,7 +299,7 @@ plan_group(const Product *product, const GroupTile *tile)
 }
 
 static int64_t
-count_row_tiles(const Product *product, const GroupTile *tile)
+count_row_tiles(const Product *product, const SundogCudaGroupTile *tile)
 {
     int64_t row_panels = plan_group(product, tile).row_panels;
     return (product->n_panels + row_panels - 1) / row_panels;
@@ -312,7 +308,7 @@ count_row_tiles(const Product *product, const GroupTile *tile)
 /* Nanoseconds that each of two and of four warpgroups takes for a chunk, as measured on an H200 with weights
  * in bf16 and quantized. Four have half of the time of a multiprocessor that two have. */
 static int64_t
-find_chunk_ns(const Product *product, const GroupTile *tile)
+find_chunk_ns(const Product *product, const SundogCudaGroupTile *tile)
 {
     static const struct {
         int tokens, plain[2], quantized[2];
@@ -330,7 +326,7 @@ find_chunk_ns(const Product *product, const GroupTile *tile)
 /* Nanoseconds of the whole product, in waves of tiles over the multiprocessors; storing a tile and filling
  * the pipeline again takes 2000, and 30 a token; blocks wait for each other for about 1500. */
 static int64_t
-estimate_ns(const Product *product, const GroupTile *tile, int64_t n_tokens)
+estimate_ns(const Product *product, const SundogCudaGroupTile *tile, int64_t n_tokens)
 {
     int64_t n_tiles =
         count_row_tiles(product, tile) * ((n_tokens + tile->tokens - 1) / tile->tokens);
@@ -341,14 +337,10 @@ estimate_ns(const Product *product, const GroupTile *tile, int64_t n_tokens)
     return n_waves * (n_chunks * find_chunk_ns(product, tile) + between);
 }
 
-static const GroupTile *
+static const SundogCudaGroupTile *
 choose_group_tile(const SundogLowering *lowering, const Product *product)
 {
-    static const GroupTile tiles[] = {
-#define X(...) {__VA_ARGS__},
-        SUNDOG_CUDA_GROUP_TILES(X)
-#undef X
-    };
+    static const SundogCudaGroupTile tiles[] = {SUNDOG_CUDA_GROUP_TILES(SUNDOG_CUDA_GROUP_TILE)};
     const SundogExpressionPool *pool = sundog_launch_list_get_expressions(lowering->list);
     SundogShape shape = *sundog_program_get_bounds(lowering->program);
     int64_t most = MIN(lowering->kind->max_tokens, shape.values[SUNDOG_VARIABLE_TOKENS]);
@@ -357,10 +349,9 @@ choose_group_tile(const SundogLowering *lowering, const Product *product)
         lowering->kind->one_row ? most : MIN(most, USUAL_LOGIT_ROWS);
     int64_t n_tokens = sundog_expression_evaluate(
         pool, sundog_lowering_get_buffer(lowering, product->y)->shape[0], &shape);
-    const GroupTile *best = NULL;
+    const SundogCudaGroupTile *best = NULL;
     for (size_t i = 0; i < G_N_ELEMENTS(tiles); i++) {
-        if (!sundog_cuda_has_group_tile(product->is_gated, tiles[i].tokens, tiles[i].by_columns,
-                                        tiles[i].by_blocks))
+        if (product->is_gated && !tiles[i].has_gated)
             continue;
         if (best == NULL ||
             estimate_ns(product, &tiles[i], n_tokens) < estimate_ns(product, best, n_tokens))
@@ -381,7 +372,8 @@ suits_groups(const SundogLowering *lowering, const Product *product)
 
 /* As many clusters as there is room for, or fewer. */
 static SundogExpression
-count_group_blocks(const SundogLowering *lowering, const Product *product, const GroupTile *tile)
+count_group_blocks(const SundogLowering *lowering, const Product *product,
+                   const SundogCudaGroupTile *tile)
 {
     SundogExpression n_tiles = sundog_lowering_binary(
         lowering, SUNDOG_EXPRESSION_MUL, divide_tokens(lowering, product, tile->tokens),
@@ -401,7 +393,7 @@ static void
 lower_groups(SundogLowering *lowering, uint32_t index, const Product *product)
 {
     SundogDraft draft;
-    const GroupTile *tile = choose_group_tile(lowering, product);
+    const SundogCudaGroupTile *tile = choose_group_tile(lowering, product);
     SundogCudaGroupPlan plan = plan_group(product, tile);
     g_autofree char *suffix =
         g_strdup_printf("%dx%dx%d", tile->tokens, tile->by_columns, tile->by_blocks);

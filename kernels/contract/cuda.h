@@ -37,8 +37,7 @@
 /* Where a product's x comes from. */
 typedef enum {
     SUNDOG_CUDA_X_BF16 = 0, /* bf16 [T, K] */
-    SUNDOG_CUDA_X_NORM = 1, /* f32 [T, K], to be normed as rms-norm.h says, then bf16 */
-    SUNDOG_CUDA_X_PARTS = 2 /* attention's parts, to be merged, then bf16 */
+    SUNDOG_CUDA_X_NORM = 1  /* f32 [T, K], to be normed as rms-norm.h says, then bf16 */
 } SundogCudaSource;
 
 /* Tiles of the products for more tokens: X(tokens, warps by panels, by columns, by tokens, groups of 8
@@ -53,24 +52,37 @@ typedef enum {
 
 /* Products by warpgroups. Columns of a chunk: what one stage of the rings holds. */
 #define SUNDOG_CUDA_GROUP_CHUNK 64
-/* Tiles: X(tokens, by columns, by blocks). So many warpgroups of so many blocks, which are a cluster, have the
- * same rows of the weights; blocks take stretches of columns, their warpgroups chunks of these in turn. */
+/* Tiles: X(tokens, by columns, by blocks, kinds). So many warpgroups of so many blocks, which are a cluster,
+ * have the same rows of the weights; blocks take stretches of columns, their warpgroups chunks of these in
+ * turn. Gated products use the two halves of a panel apart, and registers are too few for many warpgroups with
+ * many tokens, so not all tiles are for BOTH. */
 #define SUNDOG_CUDA_GROUP_TILES(X) \
-    X(8, 2, 1)                     \
-    X(8, 4, 1)                     \
-    X(8, 4, 2)                     \
-    X(16, 2, 1)                    \
-    X(16, 4, 1)                    \
-    X(16, 2, 2)                    \
-    X(32, 2, 1)                    \
-    X(32, 4, 1)                    \
-    X(32, 2, 2)                    \
-    X(64, 1, 1)                    \
-    X(64, 2, 1)                    \
-    X(64, 2, 2)                    \
-    X(128, 1, 1)                   \
-    X(128, 2, 1)                   \
-    X(256, 1, 1)
+    X(8, 2, 1, BOTH)               \
+    X(8, 4, 1, PLAIN)              \
+    X(8, 4, 2, PLAIN)              \
+    X(16, 2, 1, BOTH)              \
+    X(16, 4, 1, PLAIN)             \
+    X(16, 2, 2, PLAIN)             \
+    X(32, 2, 1, BOTH)              \
+    X(32, 4, 1, PLAIN)             \
+    X(32, 2, 2, PLAIN)             \
+    X(64, 1, 1, BOTH)              \
+    X(64, 2, 1, BOTH)              \
+    X(64, 2, 2, PLAIN)             \
+    X(128, 1, 1, BOTH)             \
+    X(128, 2, 1, PLAIN)            \
+    X(256, 1, 1, BOTH)
+
+/* A tile as data: {SUNDOG_CUDA_GROUP_TILES(SUNDOG_CUDA_GROUP_TILE)} are all. */
+enum { SUNDOG_CUDA_GROUP_PLAIN = 0, SUNDOG_CUDA_GROUP_BOTH = 1 };
+
+typedef struct {
+    int tokens, by_columns, by_blocks;
+    int has_gated;
+} SundogCudaGroupTile;
+
+#define SUNDOG_CUDA_GROUP_TILE(tokens, by_columns, by_blocks, kinds) \
+    {tokens, by_columns, by_blocks, SUNDOG_CUDA_GROUP_##kinds},
 
 /* What follows from a tile; the same for the kernel and for who launches it. */
 typedef struct {
@@ -97,14 +109,6 @@ typedef struct {
 #else
 #define SUNDOG_CUDA_PLAN static inline
 #endif
-
-/* Whether there is such a tile: gated products use the two halves of a panel apart, and registers are too
- * few for many warpgroups with many tokens. */
-SUNDOG_CUDA_PLAN bool
-sundog_cuda_has_group_tile(bool is_gated, int tokens, int by_columns, int by_blocks)
-{
-    return !is_gated || (by_blocks == 1 && (by_columns == 1 || (by_columns == 2 && tokens <= 64)));
-}
 
 /* `panel_bytes`: of a chunk. */
 SUNDOG_CUDA_PLAN SundogCudaGroupPlan

@@ -28,9 +28,7 @@ template <int LAYOUT_, bool GATED_, int TOKENS_, int BY_COLUMNS_, int BY_BLOCKS_
     /* Registers of a thread that copies and of one that multiplies: all that there are. */
     static constexpr int copy_registers = plan.n_groups == 2 ? 40 : 24;
     static constexpr int registers = plan.n_groups == 2 ? 232 : 112;
-    static_assert(stages >= 3 &&
-                      sundog_cuda_has_group_tile(GATED_, TOKENS_, BY_COLUMNS_, BY_BLOCKS_),
-                  "");
+    static_assert(stages >= 3 && !(GATED_ && BY_BLOCKS_ > 1), "");
     /* Barriers of the ring of x, and two for the other block, before what may be lost to alignment. */
     static_assert(16 * (x_stages + 1) <= SUNDOG_CUDA_GROUP_HEAD_BYTES / 2, "");
 };

@@ -6,16 +6,6 @@
 
 #include "kernels/cuda/warpgroup.cuh"
 
-template <int LAYOUT, bool GATED, int TOKENS, int BY_COLUMNS, int BY_BLOCKS>
-INLINE void
-run_if_there(const SundogCudaGroupLinear &p)
-{
-    if constexpr (sundog_cuda_has_group_tile(GATED, TOKENS, BY_COLUMNS, BY_BLOCKS))
-        run_group<Group<LAYOUT, GATED, TOKENS, BY_COLUMNS, BY_BLOCKS>>(p);
-    else
-        wait_for_predecessor();
-}
-
 #define ENTRY(kind, name, layout, gated, tokens, by_columns, by_blocks)               \
     SUNDOG_ENTRY                                                                      \
     __cluster_dims__(by_blocks, 1, 1) __launch_bounds__(                              \
@@ -23,16 +13,20 @@ run_if_there(const SundogCudaGroupLinear &p)
         sundog_##kind##_##name##_##tokens##x##by_columns##x##by_blocks(               \
             const __grid_constant__ SundogCudaGroupLinear p)                          \
     {                                                                                 \
-        run_if_there<layout, gated, tokens, by_columns, by_blocks>(p);                \
+        run_group<Group<layout, gated, tokens, by_columns, by_blocks>>(p);            \
     }
 
-#define BOTH(name, layout, ...)                     \
-    ENTRY(linear, name, layout, false, __VA_ARGS__) \
+#define PLAIN(name, layout, ...) ENTRY(linear, name, layout, false, __VA_ARGS__)
+#define BOTH(name, layout, ...)      \
+    PLAIN(name, layout, __VA_ARGS__) \
     ENTRY(gated, name, layout, true, __VA_ARGS__)
 
-#define BF16(...) BOTH(bf16, SUNDOG_LAYOUT_TILE16_BF16, __VA_ARGS__)
-#define Q8_0(...) BOTH(q8_0, SUNDOG_LAYOUT_TILE16_Q8_0, __VA_ARGS__)
-#define Q4_1(...) BOTH(q4_1, SUNDOG_LAYOUT_TILE16_Q4_1, __VA_ARGS__)
+#define BF16(tokens, by_columns, by_blocks, kinds) \
+    kinds(bf16, SUNDOG_LAYOUT_TILE16_BF16, tokens, by_columns, by_blocks)
+#define Q8_0(tokens, by_columns, by_blocks, kinds) \
+    kinds(q8_0, SUNDOG_LAYOUT_TILE16_Q8_0, tokens, by_columns, by_blocks)
+#define Q4_1(tokens, by_columns, by_blocks, kinds) \
+    kinds(q4_1, SUNDOG_LAYOUT_TILE16_Q4_1, tokens, by_columns, by_blocks)
 
 SUNDOG_CUDA_GROUP_TILES(BF16)
 SUNDOG_CUDA_GROUP_TILES(Q8_0)

@@ -64,7 +64,7 @@ bench_shape(ProductRunner *runner, size_t s, SundogLayout layout, int n_tokens)
     product_runner_fill(runner, x, n_x, SUNDOG_LAYOUT_TILE16_BF16, 1);
     double flops = 2.0 * n_tokens * n_columns * (double)n_rows * n_matrices;
     g_print("%-8s %5d:", shapes[s].name, n_tokens);
-    for (const ProductTile *tile = product_tiles; tile->tokens > 0; tile++) {
+    for (const SundogCudaGroupTile *tile = product_tiles; tile->tokens > 0; tile++) {
         Product product = {.layout = layout,
                            .is_gated = shapes[s].is_gated,
                            .tile = *tile,
@@ -76,9 +76,8 @@ bench_shape(ProductRunner *runner, size_t s, SundogLayout layout, int n_tokens)
                                       .n_rows = {n_rows, shapes[s].is_gated ? n_rows : 0, 0},
                                       .y_stride = n_rows,
                                       .y_is_bf16 = shapes[s].is_gated}};
-        if (!sundog_cuda_has_group_tile(product.is_gated, tile->tokens, tile->by_columns,
-                                        tile->by_blocks) ||
-            tile->tokens >= 4 * n_tokens || tile->tokens * 32 <= n_tokens)
+        if ((product.is_gated && !tile->has_gated) || tile->tokens >= 4 * n_tokens ||
+            tile->tokens * 32 <= n_tokens)
             continue;
         double us = time_product(runner, &product, weights, n_bytes);
         g_print("  %dx%dx%d %.1f us %.0f TF %.2f TB/s", tile->tokens, tile->by_columns,

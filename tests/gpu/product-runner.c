@@ -4,11 +4,9 @@
 
 #include <string.h>
 
-const ProductTile product_tiles[] = {
-#define X(...) {__VA_ARGS__},
-    SUNDOG_CUDA_GROUP_TILES(X)
-#undef X
-        {0, 0, 0}};
+const SundogCudaGroupTile product_tiles[] = {
+    SUNDOG_CUDA_GROUP_TILES(SUNDOG_CUDA_GROUP_TILE){0},
+};
 
 static void
 check(const ProductRunner *runner, CUresult result, const char *what)

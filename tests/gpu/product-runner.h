@@ -18,19 +18,14 @@ typedef struct {
     int n_multiprocessors;
 } ProductRunner;
 
-/* A tile of SUNDOG_CUDA_GROUP_TILES. */
-typedef struct {
-    int tokens, by_columns, by_blocks;
-} ProductTile;
-
 /* Ends with a tile of no tokens. */
-extern const ProductTile product_tiles[];
+extern const SundogCudaGroupTile product_tiles[];
 
 /* One product by warpgroups: addresses are the device's. */
 typedef struct {
     SundogLayout layout;
     bool is_gated;
-    ProductTile tile;
+    SundogCudaGroupTile tile;
     SundogCudaLinear linear; /* x and all else */
 } Product;
 

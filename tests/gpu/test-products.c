@@ -229,7 +229,7 @@ case_clear(Case *c)
 }
 
 static void
-run(const Case *c, ProductTile tile, int n_tokens, float *y)
+run(const Case *c, SundogCudaGroupTile tile, int n_tokens, float *y)
 {
     Product product = {.layout = c->layout, .is_gated = c->is_gated, .tile = tile};
     SundogCudaLinear *linear = &product.linear;
@@ -290,7 +290,7 @@ check_rest(const Case *c, int n_tokens, const float *y)
 }
 
 static double
-check_tile(const Case *c, ProductTile tile)
+check_tile(const Case *c, SundogCudaGroupTile tile)
 {
     double largest = 0;
     g_autofree float *y = g_new(float, (size_t)MAX_TOKENS *(size_t)c->n_outputs);
@@ -314,9 +314,8 @@ check_sizes(SundogLayout layout, const Size *sizes, size_t n_sizes, bool is_gate
     for (size_t s = 0; s < n_sizes; s++) {
         Case c;
         case_init(&c, &sizes[s], layout, is_gated);
-        for (const ProductTile *tile = product_tiles; tile->tokens > 0; tile++)
-            if (sundog_cuda_has_group_tile(is_gated, tile->tokens, tile->by_columns,
-                                           tile->by_blocks))
+        for (const SundogCudaGroupTile *tile = product_tiles; tile->tokens > 0; tile++)
+            if (!is_gated || tile->has_gated)
                 largest = MAX(largest, check_tile(&c, *tile));
         case_clear(&c);
     }
