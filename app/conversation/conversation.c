@@ -270,9 +270,9 @@ on_stop(SundogConversation *self)
 }
 
 static void
-on_found(SundogConversation *self, unsigned index)
+on_found(SundogConversation *self, unsigned index, const char *text)
 {
-    sundog_message_list_reveal(self->list, index);
+    sundog_message_list_reveal(self->list, index, text);
 }
 
 static void

@@ -33,7 +33,8 @@ show_match(SundogFindBar *self)
         /* Translators: which of the messages that hold the text is shown, such as "2 / 5". */
         g_strdup_printf(_("%u / %u"), self->at + 1, self->matches->len);
     gtk_label_set_text(self->count, text);
-    g_signal_emit(self, signals[FOUND], 0, g_array_index(self->matches, unsigned, self->at));
+    g_signal_emit(self, signals[FOUND], 0, g_array_index(self->matches, unsigned, self->at),
+                  self->searched);
     gtk_widget_grab_focus(GTK_WIDGET(self->entry));
 }
 
@@ -127,7 +128,7 @@ sundog_find_bar_class_init(SundogFindBarClass *class)
     GtkWidgetClass *widget_class = GTK_WIDGET_CLASS(class);
     G_OBJECT_CLASS(class)->dispose = sundog_find_bar_dispose;
     signals[FOUND] = g_signal_new("found", SUNDOG_TYPE_FIND_BAR, G_SIGNAL_RUN_LAST, 0, NULL, NULL,
-                                  NULL, G_TYPE_NONE, 1, G_TYPE_UINT);
+                                  NULL, G_TYPE_NONE, 2, G_TYPE_UINT, G_TYPE_STRING);
     gtk_widget_class_set_layout_manager_type(widget_class, GTK_TYPE_BIN_LAYOUT);
     gtk_widget_class_set_template_from_resource(widget_class, "/org/sundog/Sundog/find-bar.ui");
     gtk_widget_class_bind_template_child(widget_class, SundogFindBar, bar);

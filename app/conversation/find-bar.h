@@ -1,6 +1,6 @@
 #pragma once
 
-/* Ctrl+F: looks through the messages of a chat. Signal: "found" (index of the message). */
+/* Ctrl+F: looks through the messages of a chat. Signal: "found" (index of the message, what was looked for). */
 
 #include <gtk/gtk.h>
 

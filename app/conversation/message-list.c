@@ -5,6 +5,7 @@
 #include "app/conversation/column.h"
 #include "app/conversation/user-card.h"
 #include "app/selection/selection-area.h"
+#include "app/selection/text-search.h"
 #include <glib/gi18n.h>
 
 /* How many messages get widgets at once, and how near to the top more are made. */
@@ -20,6 +21,7 @@ struct _SundogMessageList {
     GtkWidget parent_instance;
     GtkWidget *overlay;
     GtkScrolledWindow *scroller;
+    SundogSelectionArea *area;
     GtkBox *box;
     GtkRevealer *newest;
     GtkLabel *newest_label;
@@ -33,6 +35,7 @@ struct _SundogMessageList {
     double keep_from_end; /* while older messages are added above: distance to hold, else < 0 */
     unsigned n_unseen;
     GtkWidget *wanted; /* to be brought into view once it has its place; weak */
+    char *sought;      /* a text to be selected in it, or NULL */
     unsigned n_looks;  /* frames for which it still is: it may change its size */
     unsigned tick;
 };
@@ -158,7 +161,12 @@ look_for_wanted(SundogMessageList *self)
 {
     if (!self->wanted || gtk_widget_get_height(self->wanted) == 0)
         return;
+    SundogPlace start, end;
     show_now(self, self->wanted);
+    if (self->sought && sundog_text_search_find(self->wanted, self->sought, &start, &end)) {
+        sundog_selection_area_select(self->area, start, end);
+        sundog_selection_area_show_cursor(self->area);
+    }
     if (--self->n_looks == 0)
         g_clear_weak_pointer(&self->wanted);
 }
@@ -234,9 +242,11 @@ sundog_message_list_scroll_to_end(SundogMessageList *list)
 }
 
 static void
-show_soon(SundogMessageList *self, GtkWidget *widget)
+show_soon(SundogMessageList *self, GtkWidget *widget, const char *sought)
 {
     self->following = false;
+    g_free(self->sought);
+    self->sought = g_strdup(sought);
     g_set_weak_pointer(&self->wanted, widget);
     self->n_looks = N_LOOKS;
     schedule_tick(self);
@@ -324,19 +334,19 @@ sundog_message_list_edit_last(SundogMessageList *list)
     for (unsigned i = list->views->len; i > 0; i--)
         if (SUNDOG_IS_USER_CARD(list->views->pdata[i - 1])) {
             sundog_user_card_edit(list->views->pdata[i - 1]);
-            show_soon(list, list->views->pdata[i - 1]);
+            show_soon(list, list->views->pdata[i - 1], NULL);
             return;
         }
 }
 
 void
-sundog_message_list_reveal(SundogMessageList *list, unsigned index)
+sundog_message_list_reveal(SundogMessageList *list, unsigned index, const char *text)
 {
     while (index < list->first)
         prepend_page(list);
     if (index - list->first >= list->views->len)
         return;
-    show_soon(list, list->views->pdata[index - list->first]);
+    show_soon(list, list->views->pdata[index - list->first], text);
 }
 
 static void
@@ -354,6 +364,7 @@ sundog_message_list_finalize(GObject *object)
     SundogMessageList *self = SUNDOG_MESSAGE_LIST(object);
     g_ptr_array_unref(self->messages);
     g_ptr_array_unref(self->views);
+    g_free(self->sought);
     G_OBJECT_CLASS(sundog_message_list_parent_class)->finalize(object);
 }
 
@@ -376,6 +387,7 @@ sundog_message_list_class_init(SundogMessageListClass *class)
     gtk_widget_class_set_template_from_resource(widget_class, "/org/sundog/Sundog/message-list.ui");
     gtk_widget_class_bind_template_child(widget_class, SundogMessageList, overlay);
     gtk_widget_class_bind_template_child(widget_class, SundogMessageList, scroller);
+    gtk_widget_class_bind_template_child(widget_class, SundogMessageList, area);
     gtk_widget_class_bind_template_child(widget_class, SundogMessageList, box);
     gtk_widget_class_bind_template_child(widget_class, SundogMessageList, newest);
     gtk_widget_class_bind_template_child(widget_class, SundogMessageList, newest_label);

@@ -24,5 +24,5 @@ void sundog_message_list_set_activity(SundogMessageList *list, const char *activ
 void sundog_message_list_scroll_to_end(SundogMessageList *list);
 /* Opens the editor of the last thing that the person wrote. */
 void sundog_message_list_edit_last(SundogMessageList *list);
-/* Brings the message at an index into view. */
-void sundog_message_list_reveal(SundogMessageList *list, unsigned index);
+/* Brings the message at an index into view and selects a text in it. */
+void sundog_message_list_reveal(SundogMessageList *list, unsigned index, const char *text);

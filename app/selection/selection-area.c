@@ -31,7 +31,24 @@ void
 sundog_selection_area_select(SundogSelectionArea *area, SundogPlace anchor, SundogPlace cursor)
 {
     sundog_selection_set(&area->selection, anchor, cursor);
+    gtk_widget_action_set_enabled(GTK_WIDGET(area), "selection.copy",
+                                  !sundog_selection_is_empty(&area->selection));
     gtk_widget_queue_allocate(GTK_WIDGET(area));
+}
+
+void
+sundog_selection_area_show_cursor(SundogSelectionArea *area)
+{
+    GdkRectangle caret;
+    double x, y;
+    GtkWidget *widget = GTK_WIDGET(area);
+    GtkWidget *scroller = gtk_widget_get_ancestor(widget, GTK_TYPE_SCROLLED_WINDOW);
+    if (!scroller || !sundog_place_locate(area->selection.cursor, widget, &caret) ||
+        !gtk_widget_translate_coordinates(widget, scroller, caret.x, caret.y, &x, &y))
+        return;
+    GtkAdjustment *adjustment = gtk_scrolled_window_get_vadjustment(GTK_SCROLLED_WINDOW(scroller));
+    double top = gtk_adjustment_get_value(adjustment) + y;
+    gtk_adjustment_clamp_page(adjustment, top - caret.height, top + 2 * caret.height);
 }
 
 SundogPlace

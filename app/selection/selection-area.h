@@ -18,6 +18,8 @@ void sundog_selection_area_select(SundogSelectionArea *area, SundogPlace anchor,
                                   SundogPlace cursor);
 SundogPlace sundog_selection_area_get_anchor(SundogSelectionArea *area);
 SundogPlace sundog_selection_area_get_cursor(SundogSelectionArea *area);
+/* Scrolls the window around the area as far as the cursor needs to be seen. */
+void sundog_selection_area_show_cursor(SundogSelectionArea *area);
 /* What is selected; owned by the caller, NULL where nothing is. */
 char *sundog_selection_area_dup_text(SundogSelectionArea *area);
 /* The passage that has the focus, or else the one of the cursor; NULL where there is neither. */

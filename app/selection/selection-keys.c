@@ -21,20 +21,6 @@ static const struct {
     {GDK_KEY_End, GDK_SHIFT_MASK | GDK_CONTROL_MASK, SUNDOG_MOVE_PASSAGE, 1},
 };
 
-static void
-show_cursor(GtkWidget *area, SundogPlace cursor)
-{
-    GdkRectangle caret;
-    double x, y;
-    GtkWidget *scroller = gtk_widget_get_ancestor(area, GTK_TYPE_SCROLLED_WINDOW);
-    if (!scroller || !sundog_place_locate(cursor, area, &caret) ||
-        !gtk_widget_translate_coordinates(area, scroller, caret.x, caret.y, &x, &y))
-        return;
-    GtkAdjustment *adjustment = gtk_scrolled_window_get_vadjustment(GTK_SCROLLED_WINDOW(scroller));
-    double top = gtk_adjustment_get_value(adjustment) + y;
-    gtk_adjustment_clamp_page(adjustment, top, top + caret.height);
-}
-
 /* A passage that has got the focus since is where the next selection begins. */
 static gboolean
 move_cursor(GtkWidget *widget, GVariant *arguments, gpointer user_data)
@@ -52,7 +38,7 @@ move_cursor(GtkWidget *widget, GVariant *arguments, gpointer user_data)
     cursor = sundog_place_move(cursor, widget, (SundogMove)move, by);
     sundog_selection_area_begin(area);
     sundog_selection_area_select(area, anchor, cursor);
-    show_cursor(widget, cursor);
+    sundog_selection_area_show_cursor(area);
     return TRUE;
 }
 

@@ -94,7 +94,7 @@ get_iter(GtkWidget *leaf, unsigned offset, GtkTextIter *at)
 }
 
 static char *
-dup_text(GtkWidget *leaf, unsigned start, unsigned end)
+dup_stretch(GtkWidget *leaf, unsigned start, unsigned end)
 {
     if (!GTK_IS_TEXT_VIEW(leaf))
         return g_utf8_substring(gtk_label_get_text(GTK_LABEL(leaf)), start, end);
@@ -104,11 +104,17 @@ dup_text(GtkWidget *leaf, unsigned start, unsigned end)
     return gtk_text_iter_get_text(&a, &b);
 }
 
+char *
+sundog_text_leaf_dup_text(GtkWidget *leaf)
+{
+    return dup_stretch(leaf, 0, sundog_text_leaf_count(leaf));
+}
+
 /* n + 1 of them for n characters. */
 static PangoLogAttr *
 dup_attributes(GtkWidget *leaf, unsigned n)
 {
-    g_autofree char *text = dup_text(leaf, 0, n);
+    g_autofree char *text = sundog_text_leaf_dup_text(leaf);
     PangoLogAttr *attributes = g_new0(PangoLogAttr, n + 1);
     pango_get_log_attrs(text, -1, -1, pango_language_get_default(), attributes, (int)n + 1);
     return attributes;
@@ -226,7 +232,7 @@ sundog_text_leaf_dup_selected(GtkWidget *leaf)
 {
     unsigned start, end;
     sundog_text_leaf_get_selected(leaf, &start, &end);
-    return dup_text(leaf, start, end);
+    return dup_stretch(leaf, start, end);
 }
 
 /* From the first to the last selected character of one line on the screen. */

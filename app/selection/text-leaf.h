@@ -14,6 +14,8 @@ void sundog_text_leaf_mark(GtkWidget *leaf);
 /* Appends the leaves at and below `root` that are not folded away, in reading order; borrowed. */
 void sundog_text_leaf_collect(GtkWidget *root, GPtrArray *leaves);
 unsigned sundog_text_leaf_count(GtkWidget *leaf);
+/* All of its text; owned by the caller. */
+char *sundog_text_leaf_dup_text(GtkWidget *leaf);
 /* The offset nearest to a point. */
 unsigned sundog_text_leaf_find_at(GtkWidget *leaf, double x, double y);
 /* The word around an offset; a single character where there is none. */

@@ -174,8 +174,10 @@ def sidebar(app):
     app.expect("Explain how rainbows and sundogs come about – Sundog", "frame")
     app.key("ctrl+k", "Escape")
     app.key("ctrl+f")
-    app.type("refractive")
+    app.type("REFRACTIVE")
     app.expect(re.compile(r"^\d / \d$"))
+    app.wait(lambda: 60 < app.place(re.compile("refractive index"), last=True)[1] < 600, "what was found in view")
+    app.shot("found")
     app.key("Escape")
 
 
