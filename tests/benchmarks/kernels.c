@@ -289,6 +289,30 @@ bench_prefill(TestRandom *random)
     sequence_clear(&gated);
 }
 
+/* Every quantized layout at one shape: a token and four from the cache, and a long prompt. */
+static void
+bench_layouts(TestRandom *random)
+{
+    static const SundogLayout layouts[] = {
+        SUNDOG_LAYOUT_PANEL16_Q4_0,  SUNDOG_LAYOUT_PANEL16_Q4_1,   SUNDOG_LAYOUT_PANEL16_Q5_0,
+        SUNDOG_LAYOUT_PANEL16_Q5_1,  SUNDOG_LAYOUT_PANEL16_Q8_0,   SUNDOG_LAYOUT_PANEL16_Q2_K,
+        SUNDOG_LAYOUT_PANEL16_Q3_K,  SUNDOG_LAYOUT_PANEL16_Q4_K,   SUNDOG_LAYOUT_PANEL16_Q5_K,
+        SUNDOG_LAYOUT_PANEL16_Q6_K,  SUNDOG_LAYOUT_PANEL16_IQ4_NL, SUNDOG_LAYOUT_PANEL16_IQ4_XS,
+        SUNDOG_LAYOUT_PANEL16_MXFP4,
+    };
+    static const int64_t tokens[] = {1, 4, 512};
+    const int64_t n = 512, k = 1024;
+    for (size_t i = 0; i < G_N_ELEMENTS(layouts); i++)
+        for (size_t j = 0; j < G_N_ELEMENTS(tokens); j++) {
+            Sequence sequence = {0};
+            g_autofree char *name = g_strdup_printf("layout %s, %d tokens",
+                                                    sundog_layout_name(layouts[i]), (int)tokens[j]);
+            add_linear(&sequence, layouts[i], true, tokens[j], n, k, random);
+            report_products(name, &sequence, 2.0 * (double)(tokens[j] * n * k));
+            sequence_clear(&sequence);
+        }
+}
+
 /* One sequence whose last n_tokens rows are the step's. */
 static void
 add_attention(Sequence *sequence, int64_t n_tokens, int64_t context, TestRandom *random)
@@ -441,6 +465,7 @@ main(int argc, char *argv[])
            product_ceiling * 1e-9);
     bench_decode(&random);
     bench_prefill(&random);
+    bench_layouts(&random);
     bench_attention(&random);
     bench_rows(&random);
     sundog_thread_pool_free(pool);
