@@ -61,7 +61,7 @@ choose_set(HostReplay *replay, int wanted, GError **error)
 {
     SundogHostSet best = sundog_host_detect();
     replay->set = wanted < 0 ? best : (SundogHostSet)wanted;
-    if (replay->set <= best)
+    if (wanted < 0 || sundog_host_supports(wanted))
         return true;
     g_set_error(error, SUNDOG_REPLAY_ERROR, SUNDOG_REPLAY_ERROR_BOUNDS,
                 "kernels for %s were asked for, this processor runs %s",

@@ -13,9 +13,10 @@
 /* SUNDOG_KERNEL(RMS_NORM) is the name of that operation's kernel in the set being compiled. */
 #define SUNDOG_KERNEL(NAME) SUNDOG_JOIN(SUNDOG_SET, NAME)
 
-#define X(NAME, text, version, arguments, parameters)      \
-    void sundog_host_plain_##NAME(const SundogCall *call); \
-    void sundog_host_avx2_##NAME(const SundogCall *call);  \
+#define X(NAME, text, version, arguments, parameters)        \
+    void sundog_host_plain_##NAME(const SundogCall *call);   \
+    void sundog_host_avx2_##NAME(const SundogCall *call);    \
+    void sundog_host_avxvnni_##NAME(const SundogCall *call); \
     void sundog_host_avx512_##NAME(const SundogCall *call);
 SUNDOG_OPERATIONS(X)
 #undef X

@@ -8,53 +8,66 @@
 #include <cpuid.h>
 #endif
 
-static const SundogKernel plain_kernels[SUNDOG_N_OPERATIONS] = {
-#define X(NAME, text, version, arguments, parameters) [SUNDOG_OP_##NAME] = sundog_host_plain_##NAME,
-    SUNDOG_OPERATIONS(X)
-#undef X
-};
-
-#ifdef SUNDOG_X86
-static const SundogKernel avx2_kernels[SUNDOG_N_OPERATIONS] = {
-#define X(NAME, text, version, arguments, parameters) [SUNDOG_OP_##NAME] = sundog_host_avx2_##NAME,
-    SUNDOG_OPERATIONS(X)
-#undef X
-};
-
-static const SundogKernel avx512_kernels[SUNDOG_N_OPERATIONS] = {
+static const SundogKernel kernels[SUNDOG_N_HOST_SETS][SUNDOG_N_OPERATIONS] = {
 #define X(NAME, text, version, arguments, parameters) \
-    [SUNDOG_OP_##NAME] = sundog_host_avx512_##NAME,
+    [SUNDOG_HOST_PLAIN][SUNDOG_OP_##NAME] = sundog_host_plain_##NAME,
     SUNDOG_OPERATIONS(X)
 #undef X
-};
+#ifdef SUNDOG_X86
+#define X(NAME, text, version, arguments, parameters)                      \
+    [SUNDOG_HOST_AVX2][SUNDOG_OP_##NAME] = sundog_host_avx2_##NAME,        \
+    [SUNDOG_HOST_AVX_VNNI][SUNDOG_OP_##NAME] = sundog_host_avxvnni_##NAME, \
+    [SUNDOG_HOST_AVX512_VNNI][SUNDOG_OP_##NAME] = sundog_host_avx512_##NAME,
+        SUNDOG_OPERATIONS(X)
+#undef X
 #endif
+};
 
 #ifdef SUNDOG_X86
-/* Asked for by hand, since clang's own test does not know the name. Its registers are those of AVX. */
+/* Asked for by hand, since clang's own test does not know the names. Their registers are those of AVX. */
+
 static bool
 supports_f16c(void)
 {
     unsigned eax, ebx, ecx = 0, edx;
     return __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_F16C) != 0;
 }
+
+static bool
+supports_avx_vnni(void)
+{
+    unsigned eax = 0, ebx, ecx, edx;
+    return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) && (eax & 1 << 4) != 0;
+}
 #endif
 
 /* The compiler's own test asks cpuid for the instructions and xgetbv whether the system saves their
  * registers. */
-SundogHostSet
-sundog_host_detect(void)
+bool
+sundog_host_supports(int set)
 {
 #ifdef SUNDOG_X86
     __builtin_cpu_init();
     bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && supports_f16c();
-    if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512vnni"))
-        return SUNDOG_HOST_AVX512_VNNI;
-    if (avx2)
-        return SUNDOG_HOST_AVX2;
+    if (set == SUNDOG_HOST_AVX512_VNNI)
+        return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+               __builtin_cpu_supports("avx512vnni");
+    if (set == SUNDOG_HOST_AVX_VNNI)
+        return avx2 && supports_avx_vnni();
+    if (set == SUNDOG_HOST_AVX2)
+        return avx2;
 #endif
-    return SUNDOG_HOST_PLAIN;
+    return set == SUNDOG_HOST_PLAIN;
+}
+
+SundogHostSet
+sundog_host_detect(void)
+{
+    int set = SUNDOG_N_HOST_SETS - 1;
+    while (!sundog_host_supports(set))
+        set--;
+    return (SundogHostSet)set;
 }
 
 const char *
@@ -63,6 +76,7 @@ sundog_host_set_name(SundogHostSet set)
     static const char *const names[SUNDOG_N_HOST_SETS] = {
         [SUNDOG_HOST_PLAIN] = "plain",
         [SUNDOG_HOST_AVX2] = "avx2",
+        [SUNDOG_HOST_AVX_VNNI] = "avx-vnni",
         [SUNDOG_HOST_AVX512_VNNI] = "avx512-vnni",
     };
     return names[set];
@@ -71,11 +85,5 @@ sundog_host_set_name(SundogHostSet set)
 SundogKernel
 sundog_host_kernel(SundogOperationKind kind, SundogHostSet set)
 {
-#ifdef SUNDOG_X86
-    if (set == SUNDOG_HOST_AVX512_VNNI)
-        return avx512_kernels[kind];
-    if (set == SUNDOG_HOST_AVX2)
-        return avx2_kernels[kind];
-#endif
-    return plain_kernels[kind];
+    return kernels[set][kind];
 }

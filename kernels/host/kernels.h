@@ -10,10 +10,13 @@
 typedef enum {
     SUNDOG_HOST_PLAIN,
     SUNDOG_HOST_AVX2,        /* with FMA and F16C */
-    SUNDOG_HOST_AVX512_VNNI, /* F, BW, DQ, VL, VNNI */
+    SUNDOG_HOST_AVX_VNNI,    /* AVX2, and products of bytes in its registers */
+    SUNDOG_HOST_AVX512_VNNI, /* F, BW, DQ, VL, VNNI; not every such processor has the one above */
     SUNDOG_N_HOST_SETS
 } SundogHostSet;
 
+/* Whether this processor and its system run a set; false for a number that names none. */
+bool sundog_host_supports(int set);
 /* The best set that this processor runs. */
 SundogHostSet sundog_host_detect(void);
 const char *sundog_host_set_name(SundogHostSet set);

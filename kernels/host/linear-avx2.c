@@ -1,8 +1,10 @@
 /*
- * Integer products for AVX2, eight rows at a time. vpmaddubsw multiplies unsigned by signed bytes and adds
+ * Integer products for AVX2 and AVX-VNNI, eight rows at a time. vpmaddubsw multiplies unsigned by signed bytes and adds
  * pairs in 16 bits, where as many groups of four columns are summed as fit: eight of 4 bits
  * (8 * 2 * 15 * 127 = 30,480), four of 5 bits, two of 6. A weight of 8 bits is two of 4, the upper one
  * sixteen times.
+ *
+ * With AVX-VNNI vpdpbusd does all of that at once, whatever the bits.
  *
  * The eight groups of 32 columns stay in registers while the tokens pass; so float accumulators stand in
  * the result, save for the one token that decoding mostly has.
@@ -17,6 +19,23 @@
 #define UNIT SUNDOG_UNIT_ROWS
 #define LANES SUNDOG_BYTE_ROWS
 #define WORD 4 /* bytes of a row in a group */
+
+#ifdef __AVXVNNI__
+
+/* The exact products of n groups and one token, zero points still in them. */
+SUNDOG_INLINE __m256i
+multiply_groups(const SundogPanelForm *form, const __m256i *w, const int8_t *bytes, const int n)
+{
+    __m256i sum = _mm256_setzero_si256();
+#pragma GCC unroll 8
+    for (int group = 0; group < n; group++) {
+        __m256i a = _mm256_set1_epi32(*(const int32_t *)(bytes + group * TOKENS * WORD));
+        sum = _mm256_dpbusd_avx_epi32(sum, w[group], a);
+    }
+    return sum;
+}
+
+#else
 
 /* How many groups are summed in 16 bits, of weights up to the form's greatest. */
 SUNDOG_INLINE int
@@ -76,6 +95,8 @@ multiply_groups(const SundogPanelForm *form, const __m256i *w, const int8_t *byt
         sum = _mm256_add_epi32(sum, sum_groups(w + group, bytes + group * TOKENS * WORD, at_once));
     return sum;
 }
+
+#endif
 
 /* Scales and minima of eight rows for each group of columns in 32 that has its own. */
 typedef struct {

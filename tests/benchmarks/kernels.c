@@ -444,7 +444,8 @@ main(int argc, char *argv[])
 {
     const GOptionEntry entries[] = {
         {"threads", 't', 0, G_OPTION_ARG_INT, &n_threads, "Threads", "N"},
-        {"set", 's', 0, G_OPTION_ARG_INT, &host_set, "0 plain, 1 AVX2, 2 AVX-512 VNNI", "N"},
+        {"set", 's', 0, G_OPTION_ARG_INT, &host_set, "0 plain, 1 AVX2, 2 AVX-VNNI, 3 AVX-512 VNNI",
+         "N"},
         {"seconds", 0, 0, G_OPTION_ARG_DOUBLE, &seconds, "Time for each line", "S"},
         {"only", 'o', 0, G_OPTION_ARG_STRING, &only, "Only lines with this in their names", "TEXT"},
         {NULL}};
