@@ -1,9 +1,10 @@
-/* POST /apply-template: {"messages": […]} -> {"prompt"} */
+/* POST /apply-template: {"messages": […], "tools": […]} -> {"prompt"} */
 
 #include "engine/server/completion-request.h"
 #include "engine/server/fields.h"
 #include "engine/server/json-text.h"
 #include "engine/server/openai/messages.h"
+#include "engine/server/openai/tools.h"
 #include "engine/server/routes.h"
 
 static void
@@ -29,6 +30,7 @@ sundog_apply_template(SundogExchange *exchange)
         return;
     if (sundog_field_get_text(object, "model", &model, &error) &&
         (request = sundog_completion_request_new_for(exchange, model, &error)) &&
+        sundog_openai_tools_read(request, object, &error) &&
         sundog_openai_messages_read(&request->prompt, object, &error))
         sundog_completion_request_encode(g_steal_pointer(&request), exchange, reply);
     else

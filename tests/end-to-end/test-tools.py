@@ -34,7 +34,7 @@ class Tools(unittest.TestCase):
         cls.server.stop()
 
     def ask(self, text, **options):
-        options = {'model': 'smollm2', 'temperature': 0, 'max_completion_tokens': 200, **options}
+        options = {'model': 'smollm2', 'temperature': 0, 'max_completion_tokens': 120, **options}
         messages = text if isinstance(text, list) else [{'role': 'user', 'content': text}]
         return self.client.chat.completions.create(messages=messages, **options)
 
@@ -74,7 +74,7 @@ class Tools(unittest.TestCase):
 
     def test_json_object(self):
         answer = self.ask('Give me facts about Berlin as JSON.', response_format={'type': 'json_object'},
-                          max_completion_tokens=400)
+                          max_completion_tokens=100)
         if answer.choices[0].finish_reason == 'stop':
             self.assertIsInstance(json.loads(answer.choices[0].message.content), dict)
         else:
@@ -117,11 +117,16 @@ class Tools(unittest.TestCase):
                              ('', 'tool_calls', [[call.function.name, call.function.arguments]]))
 
     def test_results_go_back(self):
+        """What a template knows nothing of is explained to the model, and said in words."""
         messages = [{'role': 'user', 'content': 'Weather in Paris?'},
                     {'role': 'assistant', 'content': None, 'tool_calls': [
                         {'id': 'a1', 'type': 'function',
                          'function': {'name': 'get_weather', 'arguments': '{"city": "Paris", "days": 1}'}}]},
                     {'role': 'tool', 'tool_call_id': 'a1', 'content': '{"sky": "blue"}'}]
+        prompt = self.server.call('/apply-template', {'messages': messages, 'tools': [WEATHER, BARE]})['prompt']
+        for words in ('"name":"get_weather"', '"name":"now"', '<tool_call>\n{"name":"get_weather"',
+                      '<tool_response>\n{"sky": "blue"}\n</tool_response>'):
+            self.assertIn(words, prompt)
         answer = self.ask(messages, tools=[WEATHER], tool_choice='none').choices[0]
         self.assertIn(answer.finish_reason, ('stop', 'length'))
         self.assertTrue(answer.message.content)

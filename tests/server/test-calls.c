@@ -193,7 +193,7 @@ test_refused(void)
         {"\"grammar\":\"root = 1\"", "grammar", "::="},
         {"\"guided_regex\":\"[b-a]\"", "guided_regex", "backwards"},
         {"\"guided_choice\":[]", "guided_choice", "finite"},
-        {"\"logit_bias\":{\"259\":1}", "logit_bias", "no token"},
+        {"\"logit_bias\":{\"99999\":1}", "logit_bias", "no token"},
         {"\"logit_bias\":{\"x\":1}", "logit_bias", "no token"},
         {"\"tool_choice\":\"required\"", "tool_choice", "no tools"},
         {TOOLS ",\"tool_choice\":\"sometimes\"", "tool_choice", "required"},
@@ -203,6 +203,7 @@ test_refused(void)
     Harness *harness = start("x", NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autofree char *body = harness_dup_chat("Hi", cases[i].members);
+        g_test_message("%s", cases[i].members);
         g_autoptr(Reply) reply = client_post(harness->port, CHAT, body);
         g_assert_cmpuint(reply->status, ==, 400);
         g_autoptr(JsonObject) answer = reply_get_object(reply);
