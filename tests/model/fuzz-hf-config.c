@@ -9,6 +9,21 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
 
 const char *const fuzz_seeds[] = {
+    "{\"architectures\":[\"Gemma4ForCausalLM\"],\"hidden_activation\":\"gelu_pytorch_"
+    "tanh\",\"hidden_size\":16,\"intermediate_size\":24,\"max_position_embeddings\":2"
+    "56,\"num_attention_heads\":2,\"head_dim\":8,\"num_hidden_layers\":2,\"num_key_va"
+    "lue_heads\":2,\"rms_norm_eps\":1e-05,\"num_kv_shared_layers\":1,\"use_double_wid"
+    "e_mlp\":true,\"hidden_size_per_layer_input\":4,\"sliding_window\":20,\"layer_typ"
+    "es\":[\"full_attention\",\"full_attention\"],\"per_layer_config\":{\"1\":{\"head"
+    "_dim\":16,\"num_key_value_heads\":1}},\"rope_parameters\":{\"full_attention\":{"
+    "\"partial_rotary_factor\":0.25,\"rope_theta\":1e6,\"rope_type\":\"proportional\""
+    "}}}",
+    "{\"architectures\":[\"Phi3ForCausalLM\"],\"hidden_act\":\"silu\",\"hidden_size\""
+    ":16,\"intermediate_size\":24,\"max_position_embeddings\":256,\"num_attention_hea"
+    "ds\":2,\"num_hidden_layers\":1,\"num_key_value_heads\":1,\"rms_norm_eps\":1e-05,"
+    "\"sliding_window\":20,\"rope_parameters\":{\"rope_type\":\"longrope\",\"rope_the"
+    "ta\":1e4,\"original_max_position_embeddings\":32,\"long_factor\":[1.0,1.5,3.0,8."
+    "0],\"short_factor\":[1.0,1.1,1.2,1.4]}}",
     "{\"architectures\":[\"LlamaForCausalLM\"],\"hidden_act\":\"silu\",\"hidden_size\":24,"
     "\"intermediate_size\":40,\"max_position_embeddings\":256,\"num_attention_heads\":4,\"head_"
     "dim\":8,"

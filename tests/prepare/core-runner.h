@@ -9,7 +9,7 @@
 #include "engine/replay/replay.h"
 
 #define RUNNER_SEQUENCES 4
-#define RUNNER_PAGES 6 /* of each sequence */
+#define RUNNER_PAGES 12 /* of each sequence */
 
 typedef struct {
     char *folder;

@@ -20,6 +20,10 @@ main(int argc, char **argv)
         return 2;
     }
     int32_t n_tokens = argc - 4;
+    if (n_tokens > RUNNER_PAGES * 64) {
+        fprintf(stderr, "%d tokens, expected %d at most\n", n_tokens, RUNNER_PAGES * 64);
+        return 2;
+    }
     g_autofree int32_t *tokens = g_new(int32_t, n_tokens);
     for (int32_t i = 0; i < n_tokens; i++)
         tokens[i] = atoi(argv[4 + i]);

@@ -106,6 +106,41 @@ def open_llama(path):
     return load_weights(transformers.LlamaForCausalLM(config), path)
 
 
+def open_gemma3(path):
+    """A Gemma 3 GGUF file as Gemma3ForCausalLM in float32; its norms count from 1."""
+    fields = gguf.GGUFReader(path).fields
+    config = transformers.Gemma3TextConfig(
+        vocab_size=len(fields['tokenizer.ggml.tokens'].data),
+        query_pre_attn_scalar=fields['gemma3.attention.key_length'].contents(),
+        **{name: fields['gemma3.' + key].contents() for name, key in {
+            'hidden_size': 'embedding_length', 'intermediate_size': 'feed_forward_length',
+            'num_hidden_layers': 'block_count', 'num_attention_heads': 'attention.head_count',
+            'num_key_value_heads': 'attention.head_count_kv', 'head_dim': 'attention.key_length',
+            'max_position_embeddings': 'context_length', 'sliding_window': 'attention.sliding_window',
+            'rms_norm_eps': 'attention.layer_norm_rms_epsilon'}.items()})
+    config._attn_implementation = 'eager'
+    model = transformers.Gemma3ForCausalLM(config)
+    tensors = {t.name: t for t in gguf.GGUFReader(path).tensors}
+    state = {}
+    for name, parameter in model.state_dict().items():
+        values = dequantize(tensors[gemma3_name(name)]) - (1 if 'norm' in name else 0)
+        state[name] = torch.from_numpy(numpy.ascontiguousarray(values)).reshape(parameter.shape)
+    model.load_state_dict(state)
+    return model.float().eval()
+
+
+def gemma3_name(name):
+    """GGUF's name for one of Gemma 3's tensors, whose head is the embedding."""
+    inner = {'post_attention_layernorm': 'post_attention_norm', 'pre_feedforward_layernorm': 'ffn_norm',
+             'post_feedforward_layernorm': 'post_ffw_norm', 'q_norm': 'attn_q_norm', 'k_norm': 'attn_k_norm'}
+    if name == 'lm_head.weight':
+        return 'token_embd.weight'
+    parts = name.split('.')
+    if parts[-2] in inner:
+        return f'blk.{parts[2]}.{inner[parts[-2]]}.weight'
+    return gguf_name(name)
+
+
 def run_greedy(model, prompt, n_tokens):
     """The prompt's logits [len(prompt), vocabulary] float32 and the n_tokens greedy tokens after it."""
     with torch.no_grad():

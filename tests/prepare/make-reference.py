@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Reference numbers of the starter model from transformers, and the full comparison with them.
+"""Reference numbers of real models from transformers, and the full comparison with them.
 
-  make-reference.py make GGUF OUTPUT           writes the committed fixture, reference/smollm2.json
+  make-reference.py make GGUF OUTPUT           writes a committed fixture: reference/smollm2.json of the
+                                               starter model, reference/gemma3.json of Gemma 3 270M
   make-reference.py compare GGUF FIXTURE DUMP  runs DUMP (the program dump-logits of the build) and
                                                compares every logit of every position
 
-The model is the GGUF file's weights dequantized to float32 in LlamaForCausalLM, computed in float32.
-The fixture holds for each prompt its tokens, the 64 greedy tokens after it, and for each of its
+The model is the GGUF file's weights dequantized to float32 in transformers' model, computed in float32.
+The fixture holds for each prompt its tokens, the greedy tokens after it, and for each of its
 positions the best token and the logits of 64 entries spread evenly over the vocabulary. Needs torch,
 transformers and gguf.
 """
@@ -37,6 +38,17 @@ PROMPTS = [
 ]
 
 
+# What llama-tokenize makes of two texts with Gemma 3's vocabulary.
+GEMMA3_PROMPTS = [
+    ('The capital of France is Paris. Paris lies on the',
+     [2, 818, 5279, 529, 7001, 563, 9079, 236761, 9079, 12828, 580, 506]),
+    ('def fibonacci(n):\n    """Return the n-th Fibonacci number."""\n',
+     [2, 2063, 10779, 78113, 236769, 236749, 1473, 107, 140, 12234, 13293, 506, 538, 236772, 594, 123466, 1548,
+      29738, 107]),
+]
+N_GEMMA3_GREEDY = 24
+
+
 def tokenizer_of(path):
     """The file's own byte-level BPE, as the tokenizers package reads it; SmolLM splits digits."""
     fields = gguf.GGUFReader(path).fields
@@ -57,19 +69,26 @@ def entries_of(n_vocabulary):
     return [i * n_vocabulary // N_ENTRIES for i in range(N_ENTRIES)]
 
 
-def make(path, output):
-    model = gguf_models.open_llama(path)
+def open_model(path):
+    """The model, its prompts with their tokens, and how many tokens shall follow."""
+    if 'gemma3.block_count' in gguf.GGUFReader(path).fields:
+        return gguf_models.open_gemma3(path), GEMMA3_PROMPTS, N_GEMMA3_GREEDY
     tokenizer = tokenizer_of(path)
+    tokens = [(text, tokenizer.encode(text, add_special_tokens=False).ids) for text in PROMPTS]
+    return gguf_models.open_llama(path), tokens, N_GREEDY
+
+
+def make(path, output):
+    model, texts, n_greedy = open_model(path)
     entries = entries_of(model.config.vocab_size)
     prompts = []
-    for text in PROMPTS:
-        tokens = tokenizer.encode(text, add_special_tokens=False).ids
-        logits, greedy = gguf_models.run_greedy(model, tokens, N_GREEDY)
+    for text, tokens in texts:
+        logits, greedy = gguf_models.run_greedy(model, tokens, n_greedy)
         prompts.append({
             'text': text, 'tokens': tokens, 'greedy': greedy,
             'best': [int(row.argmax()) for row in logits],
             'logits': [[float(f'{v:.7g}') for v in row[entries]] for row in logits]})
-        print(f'{len(tokens)} tokens: {text[:40]!r} -> {tokenizer.decode(greedy)!r}')
+        print(f'{len(tokens)} tokens: {text[:40]!r}')
     lines = ',\n'.join(json.dumps(p, separators=(',', ':')) for p in prompts)
     with open(output, 'w', encoding='utf-8') as file:
         file.write(f'{{"entries":{json.dumps(entries, separators=(",", ":"))},\n"prompts":[\n{lines}\n]}}\n')

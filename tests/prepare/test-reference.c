@@ -1,4 +1,5 @@
-/* The starter model against transformers, and its quantized activations against its float ones. */
+/* The starter model and Gemma 3 against transformers, and the starter model's
+ * quantized activations against its float ones. */
 
 #include "tests/prepare/core-runner.h"
 #include "tests/prepare/fixture.h"
@@ -19,20 +20,32 @@ typedef struct {
     int32_t n_entries;
 } Reference;
 
+/* A model among the cached files, and its fixture. */
+typedef struct {
+    const char *file;
+    const char *fixture;
+    guint n_prompts;
+} Real;
+
+static const Real starter = {"smollm2.gguf", "reference/smollm2.json", 5};
+static const Real gemma3 = {"gemma3-270m.gguf", "reference/gemma3.json", 2};
+
 static char *
-dup_model_path(void)
+dup_model_path(const Real *real)
 {
     const char *cache = g_getenv("SUNDOG_TEST_CACHE");
-    g_autofree char *path = g_build_filename(cache != NULL ? cache : ".", "smollm2.gguf", NULL);
+    g_autofree char *path = g_build_filename(cache != NULL ? cache : ".", real->file, NULL);
     return g_file_test(path, G_FILE_TEST_EXISTS) ? g_steal_pointer(&path) : NULL;
 }
 
 static bool
-open_or_skip(CoreRunner *runner, SundogActivations activations)
+open_or_skip(CoreRunner *runner, const Real *real, SundogActivations activations)
 {
-    g_autofree char *path = dup_model_path();
+    g_autofree char *path = dup_model_path(real);
     if (path == NULL) {
-        g_test_skip("smollm2.gguf is not in the cache of test files");
+        g_autofree char *reason =
+            g_strdup_printf("%s is not in the cache of test files", real->file);
+        g_test_skip(reason);
         return false;
     }
     core_runner_open(runner, path, activations, 2);
@@ -40,9 +53,9 @@ open_or_skip(CoreRunner *runner, SundogActivations activations)
 }
 
 static void
-reference_init(Reference *reference)
+reference_init(Reference *reference, const Real *real)
 {
-    reference->root = fixture_load("reference/smollm2.json");
+    reference->root = fixture_load(real->fixture);
     reference->entries = fixture_dup_numbers(json_node_get_object(reference->root), "entries",
                                              &reference->n_entries);
 }
@@ -104,16 +117,17 @@ check_prompt(CoreRunner *runner, const Reference *reference, JsonObject *prompt)
 }
 
 static void
-test_transformers(void)
+test_transformers(gconstpointer data)
 {
+    const Real *real = data;
     CoreRunner runner;
     Reference reference;
     double largest = 0;
-    if (!open_or_skip(&runner, SUNDOG_ACTIVATIONS_F32))
+    if (!open_or_skip(&runner, real, SUNDOG_ACTIVATIONS_F32))
         return;
-    reference_init(&reference);
+    reference_init(&reference, real);
     JsonArray *prompts = get_prompts(&reference);
-    g_assert_cmpuint(json_array_get_length(prompts), ==, 5);
+    g_assert_cmpuint(json_array_get_length(prompts), ==, real->n_prompts);
     for (guint i = 0; i < json_array_get_length(prompts); i++)
         largest = MAX(largest,
                       check_prompt(&runner, &reference, json_array_get_object_element(prompts, i)));
@@ -203,10 +217,10 @@ test_quantized(void)
     CoreRunner exact;
     CoreRunner quantized;
     Reference reference;
-    if (!open_or_skip(&exact, SUNDOG_ACTIVATIONS_F32) ||
-        !open_or_skip(&quantized, SUNDOG_ACTIVATIONS_INT8))
+    if (!open_or_skip(&exact, &starter, SUNDOG_ACTIVATIONS_F32) ||
+        !open_or_skip(&quantized, &starter, SUNDOG_ACTIVATIONS_INT8))
         return;
-    reference_init(&reference);
+    reference_init(&reference, &starter);
     Comparison comparison = {.divergences = g_array_new(FALSE, FALSE, sizeof(double))};
     JsonArray *prompts = get_prompts(&reference);
     for (guint i = 0; i < json_array_get_length(prompts); i++)
@@ -225,9 +239,9 @@ check_invariance(SundogActivations activations)
     CoreRunner runner;
     Reference reference;
     Fixture fixture;
-    if (!open_or_skip(&runner, activations))
+    if (!open_or_skip(&runner, &starter, activations))
         return;
-    reference_init(&reference);
+    reference_init(&reference, &starter);
     fixture_init(&fixture, json_array_get_object_element(get_prompts(&reference), 3));
     size_t n = runner.n_vocabulary;
     int32_t last = fixture.n_tokens - 1;
@@ -262,7 +276,8 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/smollm2/transformers", test_transformers);
+    g_test_add_data_func("/smollm2/transformers", &starter, test_transformers);
+    g_test_add_data_func("/gemma3/transformers", &gemma3, test_transformers);
     g_test_add_func("/smollm2/quantized", test_quantized);
     g_test_add_func("/smollm2/invariance", test_invariance);
     return g_test_run();
