@@ -128,11 +128,32 @@ check_neutral(JsonObject *config, GError **error)
     return true;
 }
 
+static void
+take_missing(JsonObject *defaults, const char *name, JsonNode *value, gpointer data)
+{
+    JsonObject *text = data;
+    if (!sundog_json_has(text, name))
+        json_object_set_member(text, name, json_node_copy(value));
+}
+
+/* The text model's settings with those that the file leaves out; the caller unrefs it. */
+static JsonObject *
+dup_completed(const SundogHfFamily *family, JsonObject *text)
+{
+    JsonObject *completed = json_object_new();
+    json_object_foreach_member(text, take_missing, completed);
+    if (family->defaults != NULL) {
+        g_autoptr(JsonNode) defaults = json_from_string(family->defaults, NULL);
+        json_object_foreach_member(json_node_get_object(defaults), take_missing, completed);
+    }
+    return completed;
+}
+
 bool
 sundog_hf_config_read(SundogSource *source, const SundogHfFamily *family, JsonObject *config,
                       GError **error)
 {
-    JsonObject *text = sundog_hf_config_get_text(config);
+    g_autoptr(JsonObject) text = dup_completed(family, sundog_hf_config_get_text(config));
     read_keys(source, family->keys, text);
     read_keys(source, sundog_hf_common_keys, text);
     if (family->read != NULL)

@@ -199,12 +199,17 @@ static const SundogHfKey ministral3_keys[] = {
     {NULL, NULL},
 };
 
+static const char gemma3_defaults[] =
+    "{\"vocab_size\":262208,\"num_attention_heads\":8,\"num_key_value_heads\":4,\"head_dim\":256,"
+    "\"max_position_embeddings\":131072,\"rms_norm_eps\":1e-6,\"query_pre_attn_scalar\":256,"
+    "\"sliding_window\":4096,\"rope_theta\":1000000.0}";
+
 static const SundogHfFamily families[] = {
     {"DeepseekV2ForCausalLM", "deepseek2", "silu", NULL, deepseek_tensors},
     {"DeepseekV3ForCausalLM", "deepseek2", "silu", NULL, deepseek_tensors},
     {"Gemma2ForCausalLM", "gemma2", "gelu_pytorch_tanh", gemma_keys, gemma2_tensors},
     {"Gemma3ForCausalLM", "gemma3", "gelu_pytorch_tanh", gemma_keys, gemma2_tensors},
-    {"Gemma3ForConditionalGeneration", "gemma3", "gelu_pytorch_tanh", gemma_keys, gemma2_tensors},
+    {"Gemma3ForConditionalGeneration", "gemma3", "gelu_pytorch_tanh", gemma_keys, gemma2_tensors, NULL, gemma3_defaults},
     {"Gemma4ForCausalLM", "gemma4", "gelu_pytorch_tanh", gemma4_keys, gemma4_tensors, sundog_hf_gemma4_read},
     {"Gemma4ForConditionalGeneration", "gemma4", "gelu_pytorch_tanh", gemma4_keys, gemma4_tensors, sundog_hf_gemma4_read},
     {"GemmaForCausalLM", "gemma", "gelu_pytorch_tanh", NULL, gemma_tensors},

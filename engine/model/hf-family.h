@@ -49,6 +49,9 @@ typedef struct {
     const SundogHfTensor *tensors; /* the same for tensors */
     /* Settings that are not said under one name: in place of what the tables have set. May be NULL. */
     void (*read)(SundogSource *source, JsonObject *config);
+    /* What is meant where "text_config" does not say, as files do that leave out what transformers has
+     * anyway: an object in JSON, or NULL. */
+    const char *defaults;
 } SundogHfFamily;
 
 /* Gemma 4's. */

@@ -187,11 +187,13 @@ sundog_hf_folder_new_source(const SundogHfFolder *folder, GError **error)
 /* --- Text --------------------------------------------------------------------------------------- */
 
 SundogVocabulary *
-sundog_hf_folder_dup_vocabulary(const SundogHfFolder *folder, GError **error)
+sundog_hf_folder_dup_vocabulary(const SundogHfFolder *folder, const SundogSource *source,
+                                GError **error)
 {
     JsonObject *config = json_node_get_object(folder->config);
     double n_rows = 0;
-    sundog_json_get_double(sundog_hf_config_get_text(config), "vocab_size", &n_rows);
+    if (source == NULL || !sundog_source_get_float(source, "vocab_size", &n_rows))
+        sundog_json_get_double(sundog_hf_config_get_text(config), "vocab_size", &n_rows);
     const SundogHfVocabularyFiles files = {.tokenizer = folder->texts[TOKENIZER],
                                            .tokenizer_config = folder->texts[TOKENIZER_CONFIG],
                                            .generation_config = folder->texts[GENERATION],

@@ -19,8 +19,10 @@ void sundog_hf_folder_free(SundogHfFolder *folder);
 
 /* Settings and tensors; NULL and an error where they cannot be read. Must not outlive the folder. */
 SundogSource *sundog_hf_folder_new_source(const SundogHfFolder *folder, GError **error);
-/* With as many tokens as the model has rows for, where config.json says that. Owned by the caller. */
-SundogVocabulary *sundog_hf_folder_dup_vocabulary(const SundogHfFolder *folder, GError **error);
+/* With as many tokens as the model has rows for, where its source, or without one config.json, says
+ * that. Owned by the caller. */
+SundogVocabulary *sundog_hf_folder_dup_vocabulary(const SundogHfFolder *folder,
+                                                  const SundogSource *source, GError **error);
 /* Jinja source; *template is NULL where there is none. Owned by the caller. */
 bool sundog_hf_folder_dup_template(const SundogHfFolder *folder, char **template, GError **error);
 

@@ -58,7 +58,7 @@ static bool
 read_vocabulary(SundogModel *model, GError **error)
 {
     model->vocabulary = model->folder != NULL
-                            ? sundog_hf_folder_dup_vocabulary(model->folder, error)
+                            ? sundog_hf_folder_dup_vocabulary(model->folder, model->source, error)
                             : sundog_gguf_dup_vocabulary(model->gguf, error);
     return model->vocabulary != NULL && read_chat_template(model, error);
 }
