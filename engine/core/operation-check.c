@@ -403,16 +403,6 @@ check_queries(Check *check)
               n_columns, n_heads);
 }
 
-static void
-check_slice(Check *check)
-{
-    if (check->operation->kind == SUNDOG_OP_SLICE &&
-        check->operation->parameters[0].i + sundog_contract_get_letter(&check->contract, 'N') >
-            sundog_contract_get_letter(&check->contract, 'K'))
-        fault(check, "first", "is %" G_GINT64_FORMAT ", past what x has",
-              check->operation->parameters[0].i);
-}
-
 #define MAX_SIZE 1048576 /* of a head and of counts of heads: their products stay far from 2^63 */
 
 static void
@@ -496,7 +486,6 @@ sundog_operation_check(const SundogProgram *program, uint32_t index, SundogExpre
     check_gated(&check);
     check_frequencies(&check);
     check_queries(&check);
-    check_slice(&check);
     check_experts(&check);
     check_gather(&check);
     check_route(&check);

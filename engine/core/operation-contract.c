@@ -32,7 +32,6 @@ static const char *const contracts[SUNDOG_N_OPERATIONS][SUNDOG_MAX_ARGUMENTS] = 
                              "vector 1 head_dim"},
     [SUNDOG_OP_SCALE_QUERIES] = {"f32 T qkv", "i32 T", "vector 1 N"},
     [SUNDOG_OP_ROPE] = {"f32 T heads", "i32 T", "vector 1 rope"},
-    [SUNDOG_OP_SLICE] = {"f32 T K", "f32 T N"},
     [SUNDOG_OP_ROPE_CACHE] = {"f32 T qkv", "i32 T", "i32 T", "i32 S P", "vector 1 rope",
                               "pages M kv_heads head_dim page", "pages M kv_heads page head_dim"},
     [SUNDOG_OP_PLAN_ATTENTION] = {"i32 S+1", "i32 S", "i32 work 4"},

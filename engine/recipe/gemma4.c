@@ -38,10 +38,10 @@ static SundogBufferId
 emit_layer_input(SundogBuilder *builder, SundogBufferId x, SundogBufferId inputs)
 {
     uint32_t size = builder->dimensions->layer_input_size;
-    const SundogParameter first = {.i = (int64_t)builder->layer * size};
     const SundogParameter function = {.i = SUNDOG_GATE_GELU_TANH};
-    SundogBufferId input = sundog_builder_temporary(builder, "input", size);
-    sundog_builder_emit_with(builder, SUNDOG_OP_SLICE, &first, inputs, input);
+    SundogBufferId input = sundog_component_take(builder, inputs, "input",
+                                                 (int64_t)builder->dimensions->n_layers * size,
+                                                 (int64_t)builder->layer * size, size, 1);
     SundogBufferId gate =
         sundog_component_linear(builder, x, SUNDOG_TENSOR_LAYER_INPUT_GATE, "input.gate", size);
     SundogBufferId gated = sundog_builder_temporary(builder, "input.gated", size);

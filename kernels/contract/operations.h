@@ -76,8 +76,6 @@ typedef struct {
       I(n_heads) I(offset))                                                                                                        \
     /* y = f(gate) * up: all [T, N] f32; function is a SundogGate */                                                               \
     X(GATE, "gate", 1, A(gate, READ) A(up, READ) A(y, WRITE), I(function))                                                         \
-    /* y[t] = columns of x[t] from `first` on: x [T, K], y [T, N] f32 */                                                           \
-    X(SLICE, "slice", 1, A(x, READ) A(y, WRITE), I(first))                                                                         \
     /* y = x * factor, y = limit * tanh(x / limit): [T, N] f32 */                                                                  \
     X(SCALE, "scale", 1, A(x, READ) A(y, WRITE), F(factor))                                                                        \
     X(SOFTCAP, "softcap", 1, A(x, READ) A(y, WRITE), F(limit))                                                                     \

@@ -9,7 +9,6 @@
  * take         y[t][g size + i] = x[t][g stride + offset + i].
  * mul          y = a * b, rounded once; y may be either of them.
  * add          y = a + b; y may be either of them.
- * slice        y[t] = columns first to first + N - 1 of x[t].
  * scale        y = x * factor, rounded once; y may be x.
  * softcap      y = limit * tanh(x / limit), math.h's, each step rounded once; y may be x.
  * scale_queries  the first H C of each row times scales[min(position / period, N - 1)], rounded once.

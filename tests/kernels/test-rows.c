@@ -306,21 +306,6 @@ test_scale_queries(void)
     test_call_clear(&call);
 }
 
-static void
-test_slice(void)
-{
-    TestRandom random = {20};
-    TestCall call;
-    test_call_init(&call, SUNDOG_OP_SLICE);
-    test_call_add_floats(&call, 5, 12, &random);
-    float *y = test_call_add(&call, SUNDOG_DTYPE_F32, 5, 4);
-    call.parameters[0].i = 7;
-    test_call_check_all_sets(&call);
-    for (int t = 0; t < 5; t++)
-        g_assert_cmpmem(y + t * 4, 16, (float *)call.arguments[0].data + t * 12 + 7, 16);
-    test_call_clear(&call);
-}
-
 int
 main(int argc, char *argv[])
 {
@@ -333,7 +318,6 @@ main(int argc, char *argv[])
     g_test_add_func("/kernels/rows/elementwise", test_elementwise);
     g_test_add_func("/kernels/rows/scale-and-softcap", test_scale_and_softcap);
     g_test_add_func("/kernels/rows/scale-queries", test_scale_queries);
-    g_test_add_func("/kernels/rows/slice", test_slice);
     g_test_add_func("/kernels/rows/move", test_rows_move);
     g_test_add_func("/kernels/rows/embed", test_embed);
     return g_test_run();
