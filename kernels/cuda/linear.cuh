@@ -235,14 +235,13 @@ stage_sums(const SundogCudaLinear &p, const char *x, float *sums)
  * holds both columns'. */
 template <int LAYOUT, bool ONE>
 INLINE void
-add_scaled(float (&y)[4], const float (&acc)[4], const Scales &scales, const float *sum0,
-           const float *sum1)
+add_scaled(float (&y)[4], const float (&acc)[4], const Scales &scales, float sum0, float sum1)
 {
 #pragma unroll
     for (int i = 0; i < 4; i += ONE ? 2 : 1) {
         y[i] = fmaf(scales.d[i / 2], acc[i], y[i]);
         if constexpr (LAYOUT == SUNDOG_LAYOUT_TILE16_Q4_1)
-            y[i] = fmaf(scales.m[i / 2], i % 2 == 0 ? *sum0 : *sum1, y[i]);
+            y[i] = fmaf(scales.m[i / 2], i % 2 == 0 ? sum0 : sum1, y[i]);
     }
 }
 
@@ -270,7 +269,10 @@ multiply_block(float (&y)[4], const char *block, const char *x, const float *sum
             multiply_add(acc, a, b.x, b.y);
             unpack_step<LAYOUT>(a, packed, group * 2 + 1);
             multiply_add(acc, a, b.z, b.w);
-            add_scaled<LAYOUT, ONE>(y, acc, scales, sums0 + group, sums1 + group);
+            if constexpr (LAYOUT == SUNDOG_LAYOUT_TILE16_Q4_1)
+                add_scaled<LAYOUT, ONE>(y, acc, scales, sums0[group], sums1[group]);
+            else
+                add_scaled<LAYOUT, ONE>(y, acc, scales, 0, 0);
         }
     }
 }
