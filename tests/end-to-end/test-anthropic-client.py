@@ -98,6 +98,25 @@ class AnthropicClient(unittest.TestCase):
             self.assertEqual([(block.name, block.input) for block in streamed.content], [(use.name, use.input)])
             self.assertEqual(streamed.stop_reason, 'tool_use')
 
+    def test_the_result_of_a_tool(self):
+        tool = {'name': 'get_weather', 'description': 'Tells the weather of a city.', 'input_schema': {
+            'type': 'object', 'properties': {'city': {'type': 'string', 'maxLength': 20}}, 'required': ['city']}}
+        first = self.ask('Weather in Rome?', tools=[tool], tool_choice={'type': 'any'}, max_tokens=120)
+        calls = [block for block in first.content if block.type == 'tool_use']
+        told = self.client.messages.create(**self.options('', tools=[tool], messages=[
+            {'role': 'user', 'content': 'Weather in Rome?'},
+            {'role': 'assistant', 'content': [block.model_dump(exclude_none=True) for block in first.content]},
+            {'role': 'user', 'content': [{'type': 'tool_result', 'tool_use_id': call.id, 'content': 'Rain.'}
+                                         for call in calls]}]))
+        self.assertTrue(told.content)
+
+    def test_schema(self):
+        schema = {'type': 'object', 'properties': {'age': {'type': 'integer', 'minimum': 0, 'maximum': 130}},
+                  'required': ['age'], 'additionalProperties': False}
+        answer = self.ask('How old was Ada?', max_tokens=100,
+                          output_config={'format': {'type': 'json_schema', 'schema': schema}})
+        self.assertEqual(list(json.loads(answer.content[0].text)), ['age'])
+
     def test_what_claude_code_sends(self):
         cached = {'cache_control': {'type': 'ephemeral'}}
         body = {'model': 'claude', 'max_tokens': 8, 'stream': True, 'metadata': {'user_id': 'someone'},

@@ -67,6 +67,25 @@ class OllamaClient(unittest.TestCase):
                                    options={**GREEDY, 'stop': [' five']})
         self.assertEqual(cut.response, raw.response[:raw.response.index(' five')])
 
+    def test_format(self):
+        schema = {'type': 'object', 'properties': {'age': {'type': 'integer', 'minimum': 0, 'maximum': 130}},
+                  'required': ['age'], 'additionalProperties': False}
+        answer = self.chat('How old was Ada?', format=schema, options={**GREEDY, 'num_predict': 100})
+        self.assertEqual(list(json.loads(answer.message.content)), ['age'])
+
+    def test_tools(self):
+        weather = {'type': 'function', 'function': {
+            'name': 'get_weather', 'description': 'Tells the weather of a city.', 'parameters': {
+                'type': 'object', 'properties': {'city': {'type': 'string'}}, 'required': ['city']}}}
+        first = self.chat('How is the weather in Paris?', tools=[weather])
+        self.assertTrue(first.message.content or first.message.tool_calls)
+        told = self.client.chat(model=NAME, options=GREEDY, tools=[weather], messages=[
+            {'role': 'user', 'content': 'How is the weather in Paris?'},
+            {'role': 'assistant', 'content': '', 'tool_calls': [
+                {'function': {'name': 'get_weather', 'arguments': {'city': 'Paris'}}}]},
+            {'role': 'tool', 'tool_name': 'get_weather', 'content': 'Rain.'}])
+        self.assertTrue(told.message.content or told.message.tool_calls)
+
     def test_answer_goes_on(self):
         whole = self.chat('Name the capital of Germany.').message.content
         beginning = ' '.join(whole.split(' ')[:3])

@@ -21,9 +21,9 @@ class ResponsesClient(unittest.TestCase):
     def tearDownClass(cls):
         cls.server.stop()
 
-    def ask(self, text, **options):
+    def ask(self, question, **options):
         return self.client.responses.create(
-            **{'model': 'smollm2', 'input': text, 'temperature': 0, 'max_output_tokens': 24, **options})
+            **{'model': 'smollm2', 'input': question, 'temperature': 0, 'max_output_tokens': 24, **options})
 
     def test_plain(self):
         answer = self.ask('Name the capital of Germany.')
@@ -101,6 +101,11 @@ class ResponsesClient(unittest.TestCase):
         events = list(self.ask('Weather in Rome?', stream=True, **options))
         done = [event for event in events if event.type == 'response.function_call_arguments.done']
         self.assertEqual([event.arguments for event in done], [call.arguments])
+        pieces = [event.delta for event in events if event.type == 'response.function_call_arguments.delta']
+        self.assertEqual(''.join(pieces), call.arguments)
+        told = self.ask([{'type': 'function_call_output', 'call_id': call.call_id, 'output': 'Rain.'}],
+                        tools=options['tools'], previous_response_id=answer.id)
+        self.assertTrue(told.output)
 
     def test_a_text_of_a_schema(self):
         schema = {'type': 'object', 'properties': {'n': {'type': 'integer', 'minimum': 1, 'maximum': 9}},
