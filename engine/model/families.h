@@ -23,8 +23,8 @@ typedef struct {
     /* Where a file gives a window without saying for which layers: the last of so many sees everything.
      * 0: all layers have the window. */
     uint32_t window_period;
-    double
-        window_rope_base;  /* of layers with a window where a file does not say; 0: as the others */
+    /* Of the rotation of layers with a window, where a file does not say; 0: as the others. */
+    double window_rope_base;
     bool scales_embedding; /* by the square root of hidden_size, where a file does not say */
     /* The one size, told by its layers, whose queries are scaled by hidden_size / n_heads instead of the
      * size of a head, where a file does not say. */

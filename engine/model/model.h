@@ -164,8 +164,8 @@ typedef struct {
     const char *licence;      /* SPDX-like, or NULL */
     uint64_t n_parameters;
     uint32_t n_layers;
-    uint32_t
-        n_draft_layers; /* behind them in the file: they guess tokens ahead and are left out here */
+    /* Behind them in the file: they guess tokens ahead and are left out here. */
+    uint32_t n_draft_layers;
     uint32_t n_vocabulary;
     uint32_t hidden_size;
     uint32_t mlp_size; /* where layers differ, this and the next ones are the greatest */

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """A tiny random model of each family, converted by llama.cpp, and its logits from transformers.
 
-  make-converted.py LLAMA_CPP OUTPUT [NAME ...]     writes OUTPUT/NAME.gguf and OUTPUT/NAME.json
+  make-converted.py LLAMA_CPP OUTPUT [NAME ...]     writes OUTPUT/NAME.gguf and OUTPUT/NAME.json, or for
+                                                    names with "hf-" the folder OUTPUT/NAME
 
 transformers makes the model and saves it; the converter of the llama.cpp source at LLAMA_CPP writes the
 GGUF file, so that settings and order of rows are those that people's files have. Only the vocabulary is
-this script's, since random models have no tokenizer. Prompts are longer than two pages of the cache and
-than any window. Needs torch, transformers, tokenizers and what the converter needs.
+this script's, since random models have no tokenizer. Prompts are longer than a page of the cache and
+any window together. Needs torch, transformers, tokenizers and what the converter needs.
 """
 
 import json
