@@ -113,7 +113,7 @@ class OllamaClient(unittest.TestCase):
         self.assertGreater(listed[NAME].size, 1e7)
         self.assertEqual(listed[NAME].details.family, 'llama')
         shown = self.client.show(NAME)
-        self.assertIn('completion', shown.capabilities)
+        self.assertLessEqual({'completion', 'tools'}, set(shown.capabilities))
         self.assertIn('messages', shown.template)
         self.assertEqual(shown.modelinfo['general.architecture'], 'llama')
         self.assertGreater(shown.modelinfo['llama.context_length'], 0)

@@ -4,6 +4,7 @@
 #include "engine/format/json.h"
 #include "engine/library/copy-core.h"
 #include "engine/server/fields.h"
+#include "engine/server/llama/infill.h"
 #include "engine/server/ollama/fields.h"
 #include "engine/server/routes.h"
 #include "engine/server/service.h"
@@ -157,6 +158,21 @@ dup_parameters(const SundogCoreText *core)
     return g_string_free(text, false);
 }
 
+static JsonArray *
+list_capabilities(const SundogCoreText *core)
+{
+    g_autoptr(GArray) infill = sundog_infill_encode(core, "", "", NULL);
+    JsonArray *capabilities = json_array_new();
+    json_array_add_string_element(capabilities, "completion");
+    if (core->syntax)
+        json_array_add_string_element(capabilities, "tools");
+    if (core->syntax && core->syntax->reasoning_open)
+        json_array_add_string_element(capabilities, "thinking");
+    if (infill)
+        json_array_add_string_element(capabilities, "insert");
+    return capabilities;
+}
+
 void
 sundog_ollama_show(SundogExchange *exchange)
 {
@@ -171,8 +187,6 @@ sundog_ollama_show(SundogExchange *exchange)
     }
     JsonObject *model = sundog_json_get_object(core->manifest, "model");
     g_autofree char *parameters = dup_parameters(core);
-    JsonArray *capabilities = json_array_new();
-    json_array_add_string_element(capabilities, "completion");
     JsonObject *object = json_object_new();
     json_object_set_string_member(object, "license", sundog_json_get_string(model, "licence", ""));
     json_object_set_string_member(object, "modelfile", "");
@@ -181,7 +195,7 @@ sundog_ollama_show(SundogExchange *exchange)
                                   core->template_source ? core->template_source : "");
     json_object_set_object_member(object, "details", describe_details(core->manifest));
     json_object_set_object_member(object, "model_info", describe_info(core));
-    json_object_set_array_member(object, "capabilities", capabilities);
+    json_object_set_array_member(object, "capabilities", list_capabilities(core));
     set_modified(object, core->path);
     sundog_exchange_reply_object(exchange, SOUP_STATUS_OK, object);
 }
