@@ -1,6 +1,7 @@
 /*
  * sundog-engine with a real core, through its pipe. Arguments: the engine, a GGUF file; or `--cached`
- * and the name of one in the tests' cache, which is skipped where it is missing. What is asked of a
+ * and the name of one in the tests' cache, which is skipped where it is missing; or `--recurrent` and a
+ * file of a model with recurrent state, whose prefixes are reused at their ends alone. What is asked of a
  * large model is less, for the time it takes.
  */
 
@@ -512,6 +513,36 @@ add_tests(void)
     g_test_add_func("/engine/memory-flat", test_memory_flat);
 }
 
+/* Where there is recurrent state, what a prompt shares with another in its beginning alone runs again. */
+static void
+test_branches(void)
+{
+    EngineClient client;
+    start(&client);
+    SundogSubmit whole = make_request(prompt, n_prompt, 1);
+    engine_client_wait_ended(&client, engine_client_submit(&client, &whole));
+    uint32_t tokens[MAX_PROMPT];
+    memcpy(tokens, prompt, sizeof tokens);
+    for (uint32_t split = 1; split < n_prompt; split += 61) {
+        tokens[split] = (tokens[split] + 1) % client.answers->ready.n_vocabulary;
+        SundogSubmit request = make_request(tokens, n_prompt, 4);
+        Answer *miss = run_alone(&client, request);
+        Answer *hit = engine_client_submit(&client, &request);
+        engine_client_wait_ended(&client, hit);
+        g_assert_cmpuint(hit->finish.n_cached, ==, 0);
+        check_equal(hit, miss);
+    }
+    engine_client_clear(&client);
+}
+
+static void
+add_recurrent_tests(void)
+{
+    g_test_add_func("/engine/several", test_several);
+    g_test_add_func("/engine/turns", test_turns);
+    g_test_add_func("/engine/branches", test_branches);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -521,8 +552,13 @@ main(int argc, char **argv)
     engine = argv[1];
     large = g_str_equal(argv[2], "--cached");
     n_prompt = large ? MAX_PROMPT : 240;
-    model = large ? g_build_filename(g_getenv("SUNDOG_TEST_CACHE"), argv[3], NULL) : argv[2];
-    if (g_file_test(model, G_FILE_TEST_EXISTS)) {
+    bool is_recurrent = g_str_equal(argv[2], "--recurrent");
+    model = is_recurrent ? argv[3]
+            : large      ? g_build_filename(g_getenv("SUNDOG_TEST_CACHE"), argv[3], NULL)
+                         : argv[2];
+    if (is_recurrent) {
+        add_recurrent_tests();
+    } else if (g_file_test(model, G_FILE_TEST_EXISTS)) {
         add_tests();
     } else {
         g_test_add_func("/engine/skipped", test_skipped);
