@@ -211,16 +211,76 @@ test_harmony(void)
     g_assert_cmpuint(check_syntax(&harmony, false), >, 0);
 }
 
+/* The marks of several templates as control tokens, which masks then ask for as such. */
+static SundogVocabulary *
+new_vocabulary(void)
+{
+    static const char *const controls[] = {"[TOOL_CALLS]",
+                                           "[ARGS]",
+                                           "<|tool_calls_section_begin|>",
+                                           "<|tool_call_begin|>",
+                                           "<|tool_call_end|>",
+                                           "<|tool_call_argument_begin|>",
+                                           "<｜tool▁sep｜>",
+                                           "<|channel|>",
+                                           "<|message|>",
+                                           "<|constrain|>"};
+    SundogVocabulary *vocabulary = test_new_vocabulary("gpt-2");
+    g_autoptr(GArray) tokens = g_array_new(FALSE, FALSE, sizeof(SundogToken));
+    g_array_append_vals(tokens, vocabulary->tokens, vocabulary->n_tokens);
+    for (size_t i = 0; i < G_N_ELEMENTS(controls); i++) {
+        SundogToken token = {.text = g_string_chunk_insert(vocabulary->strings, controls[i]),
+                             .length = (uint32_t)strlen(controls[i]),
+                             .kind = SUNDOG_TOKEN_CONTROL};
+        g_array_append_val(tokens, token);
+    }
+    g_free(vocabulary->tokens);
+    vocabulary->n_tokens = tokens->len;
+    vocabulary->tokens = g_memdup2(tokens->data, tokens->len * sizeof(SundogToken));
+    return vocabulary;
+}
+
+static void
+use(SundogVocabulary *vocabulary)
+{
+    g_clear_pointer(&trie, sundog_mask_trie_free);
+    g_clear_pointer(&tokenizer, sundog_tokenizer_free);
+    tokenizer = sundog_tokenizer_new(vocabulary, NULL);
+    g_autoptr(SundogTokenBytes) bytes = sundog_token_bytes_new(tokenizer);
+    trie =
+        sundog_mask_trie_new(bytes->ends, bytes->n_tokens, bytes->bytes->data, bytes->bytes->len);
+}
+
+static void
+test_control_tokens(void)
+{
+    static const char *const names[] = {"unsloth-mistral-Devstral-Small-2507", "moonshotai-Kimi-K2",
+                                        "deepseek-ai-DeepSeek-V3.1"};
+    const SundogOutputSyntax harmony = {.form = SUNDOG_CALL_HARMONY};
+    g_autofree char *folder = test_fetch("llama-cpp-source");
+    if (folder == NULL)
+        return;
+    use(new_vocabulary());
+    g_assert_cmpuint(check_syntax(&harmony, false), >, 0);
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_autofree char *path = g_strdup_printf("%s/models/templates/%s.jinja", folder, names[i]);
+        g_autofree char *source = NULL;
+        g_assert_true(g_file_get_contents(path, &source, NULL, NULL));
+        /* Read without the channels' tokens, which would make any template one of Harmony's. */
+        g_autoptr(SundogTokenizer) plain = sundog_tokenizer_new(test_new_vocabulary("gpt-2"), NULL);
+        g_autoptr(SundogOutputSyntax) syntax = sundog_output_syntax_detect(source, plain);
+        g_assert_cmpuint(check_syntax(syntax, false), >, 0);
+    }
+}
+
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    tokenizer = sundog_tokenizer_new(test_new_vocabulary("gpt-2"), NULL);
-    g_autoptr(SundogTokenBytes) bytes = sundog_token_bytes_new(tokenizer);
-    trie =
-        sundog_mask_trie_new(bytes->ends, bytes->n_tokens, bytes->bytes->data, bytes->bytes->len);
+    use(test_new_vocabulary("gpt-2"));
     g_test_add_func("/answer-constraint/published", test_published);
     g_test_add_func("/answer-constraint/harmony", test_harmony);
+    g_test_add_func("/answer-constraint/control-tokens", test_control_tokens);
     int status = g_test_run();
     sundog_mask_trie_free(trie);
     sundog_tokenizer_free(tokenizer);
