@@ -86,6 +86,8 @@ print_memory(const SundogCore *core)
     print_size("a page of the cache", cache->page_bytes);
     print_size("cache a token", per_token);
     print_size("cache of a full context", per_token * info->context_length);
+    if (cache->state_bytes > 0)
+        print_size("state of a sequence", cache->state_bytes);
     printf("  a page holds %u tokens of %u layers, %u heads of %u\n", cache->page_tokens,
            cache->n_layers, cache->n_kv_heads, cache->head_dim);
 }
@@ -130,6 +132,7 @@ print_json(const SundogCore *core)
     json_object_set_int_member(memory, "weight_bytes", (gint64)info->weight_bytes);
     json_object_set_int_member(memory, "arena_bytes", (gint64)info->arena_bytes);
     json_object_set_int_member(memory, "page_bytes", (gint64)cache->page_bytes);
+    json_object_set_int_member(memory, "state_bytes", (gint64)cache->state_bytes);
     json_object_set_int_member(memory, "page_tokens", cache->page_tokens);
     JsonObject *object = json_object_new();
     json_object_set_object_member(
