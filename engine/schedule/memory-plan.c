@@ -32,8 +32,9 @@ refuse(GError **error, const SundogMemoryNeeds *needs)
 static uint64_t
 count_states(const SundogMemoryNeeds *needs, uint64_t n_left)
 {
-    if (needs->state_bytes == 0)
+    if (needs->state_bytes == 0) {
         return 0;
+    }
     uint64_t n_states = MIN(n_left / 8 / needs->state_bytes, 2 * (uint64_t)needs->max_sequences);
     return MAX(n_states, FEWEST_STATES);
 }

@@ -48,6 +48,30 @@ test_fits(void)
     expect(needs, 128 * 16 + 1, 8192);
 }
 
+static int64_t
+count_states(SundogMemoryNeeds needs)
+{
+    SundogMemoryPlan plan;
+    g_autoptr(GError) error = NULL;
+    g_assert_true(sundog_memory_plan_make(&plan, &needs, &error));
+    g_assert_cmpint(plan.pool_pages, >=, 2);
+    return plan.pool_states;
+}
+
+/* Slots of recurrent state beside the null one: two a sequence, an eighth of what is left, at least two. */
+static void
+test_states(void)
+{
+    SundogMemoryNeeds needs = plain;
+    g_assert_cmpint(count_states(needs), ==, 1);
+    needs.state_bytes = 1 * MIB;
+    g_assert_cmpint(count_states(needs), ==, 2 * 16 + 1);
+    needs.state_bytes = 95 * MIB;
+    g_assert_cmpint(count_states(needs), ==, 10 + 1);
+    needs.state_bytes = 2000 * MIB;
+    g_assert_cmpint(count_states(needs), ==, 2 + 1);
+}
+
 static void
 expect_refused(SundogMemoryNeeds needs, const char *text)
 {
@@ -83,6 +107,7 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/memory-plan/fits", test_fits);
     g_test_add_func("/memory-plan/refused", test_refused);
+    g_test_add_func("/memory-plan/states", test_states);
     g_test_add_func("/memory-plan/this-machine", test_this_machine);
     return g_test_run();
 }
