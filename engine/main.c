@@ -105,9 +105,8 @@ parse_arguments(Arguments *arguments, int *argc, char ***argv, GError **error)
     g_autoptr(GOptionContext) context = g_option_context_new(NULL);
     g_option_context_add_main_entries(context, entries, NULL);
     if (!g_option_context_parse(context, argc, argv, error) ||
-        !check_arguments(arguments, words, error)) {
+        !check_arguments(arguments, words, error))
         return false;
-    }
     arguments->core = g_strdup(words[0]);
     return true;
 }
@@ -180,9 +179,8 @@ open_core(Engine *engine, const Arguments *arguments, GError **error)
         return false;
     }
     engine->keyring = sundog_keyring_open(arguments->keys, error);
-    if (!engine->keyring) {
+    if (!engine->keyring)
         return false;
-    }
     engine->core = sundog_core_open(arguments->core, engine->keyring, error);
     say_progress(engine, "verify", 1);
     return engine->core != NULL;
@@ -205,9 +203,8 @@ plan_memory(Engine *engine, const Arguments *arguments, GError **error)
     uint64_t wanted =
         arguments->context_length > 0 ? (uint64_t)arguments->context_length : info->context_length;
     uint64_t device_bytes;
-    if (!sundog_replay_find_device_bytes(engine->core, &device_bytes, error)) {
+    if (!sundog_replay_find_device_bytes(engine->core, &device_bytes, error))
         return false;
-    }
     SundogMemoryNeeds needs = {
         .available_bytes = device_bytes > 0 ? device_bytes : sundog_memory_get_available(),
         .fixed_bytes = info->weight_bytes +
@@ -228,9 +225,8 @@ check_threads(const Engine *engine, const Arguments *arguments, GError **error)
 {
     const SundogProgram *forward = sundog_core_get_program(engine->core, SUNDOG_PROGRAM_FORWARD);
     int64_t most = sundog_program_get_bounds(forward)->values[SUNDOG_VARIABLE_UNITS];
-    if (arguments->n_threads <= most) {
+    if (arguments->n_threads <= most)
         return true;
-    }
     g_set_error(error, SUNDOG_REPLAY_ERROR, SUNDOG_REPLAY_ERROR_BOUNDS,
                 "%" G_GINT64_FORMAT
                 " threads were asked for, the core runs on at most %" G_GINT64_FORMAT,
@@ -281,9 +277,8 @@ open_records(Engine *engine, const Arguments *arguments)
     const SundogStepRunner *runner = sundog_replay_runner_get(engine->runner);
     /* Pages alone do not bring a sequence back that has recurrent state. */
     if (!arguments->records || arguments->record_bytes == 0 || runner->page_bytes == 0 ||
-        runner->pool_states > 1) {
+        runner->pool_states > 1)
         return;
-    }
     g_autoptr(GError) error = NULL;
     SundogPageRecorderOptions options = {
         .store =
@@ -296,24 +291,21 @@ open_records(Engine *engine, const Arguments *arguments)
         .data = runner->data,
     };
     make_record_key(engine, options.key);
-    if (options.store) {
+    if (options.store)
         engine->recorder = sundog_page_recorder_new(&options);
-    } else {
+    else
         complain(error->message);
-    }
 }
 
 static bool
 make_scheduler(Engine *engine, const Arguments *arguments, GError **error)
 {
     engine->runner = sundog_replay_runner_new(engine->replay, engine->core, error);
-    if (!engine->runner) {
+    if (!engine->runner)
         return false;
-    }
     say_progress(engine, "warm", 0);
-    if (!sundog_replay_runner_warm(engine->runner, error)) {
+    if (!sundog_replay_runner_warm(engine->runner, error))
         return false;
-    }
     open_records(engine, arguments);
     engine->outbox = g_byte_array_new();
     engine->scheduler = sundog_scheduler_new(
@@ -367,9 +359,8 @@ static int
 take_output(void)
 {
     int fd = dup(STDOUT_FILENO);
-    if (fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
+    if (fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
         return -1;
-    }
     return fd;
 }
 

@@ -36,18 +36,15 @@ add_seed(const void *data, size_t n_bytes)
 static void
 add_all_seeds(int n_files, char **files)
 {
-    for (const char *const *text = fuzz_seeds; text && *text; text++) {
+    for (const char *const *text = fuzz_seeds; text && *text; text++)
         add_seed(*text, strlen(*text));
-    }
-    if (fuzz_make_seeds) {
+    if (fuzz_make_seeds)
         fuzz_make_seeds(add_seed);
-    }
     for (int i = 0; i < n_files; i++) {
         g_autofree char *data = NULL;
         gsize n_bytes = 0;
-        if (g_file_get_contents(files[i], &data, &n_bytes, NULL)) {
+        if (g_file_get_contents(files[i], &data, &n_bytes, NULL))
             add_seed(data, n_bytes);
-        }
     }
     add_seed("", 0);
 }
@@ -79,9 +76,8 @@ take_seed(GRand *random)
     gsize n_bytes;
     const void *data = g_bytes_get_data(seeds->pdata[below(random, seeds->len)], &n_bytes);
     n_input = n_bytes;
-    if (n_bytes > 0) {
+    if (n_bytes > 0)
         memcpy(input, data, n_bytes);
-    }
 }
 
 static void
@@ -91,9 +87,8 @@ insert_bytes(GRand *random)
     size_t n = MIN(n_wanted, MAX_INPUT_BYTES - n_input);
     size_t at = below(random, n_input + 1);
     memmove(input + at + n, input + at, n_input - at);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         input[at + i] = (uint8_t)g_rand_int(random);
-    }
     n_input += n;
 }
 
@@ -126,9 +121,8 @@ splice_seed(GRand *random)
     size_t from = below(random, n_bytes);
     size_t at = below(random, n_input + 1);
     size_t n = MIN(n_bytes - from, MAX_INPUT_BYTES - at);
-    if (n > 0) {
+    if (n > 0)
         memcpy(input + at, data + from, n);
-    }
     n_input = at + n;
 }
 
@@ -186,9 +180,8 @@ main(int argc, char **argv)
     }
     while (g_get_monotonic_time() < end_us) {
         take_seed(random);
-        for (size_t n = 1 + below(random, 8); n > 0; n--) {
+        for (size_t n = 1 + below(random, 8); n > 0; n--)
             mutate(random);
-        }
         LLVMFuzzerTestOneInput(input, n_input);
         n_runs++;
     }

@@ -28,9 +28,8 @@ n_available(const SundogCache *cache)
 static int32_t
 lease(SundogCache *cache)
 {
-    if (sundog_page_pool_get_n_free(cache->pool) == 0 && !sundog_prefix_tree_evict(cache->tree)) {
+    if (sundog_page_pool_get_n_free(cache->pool) == 0 && !sundog_prefix_tree_evict(cache->tree))
         return SUNDOG_NULL_PAGE;
-    }
     return sundog_page_pool_lease(cache->pool);
 }
 
@@ -43,9 +42,8 @@ last_shared(const SundogSequenceState *state)
 static void
 pin_prefix(SundogCache *cache, SundogSequenceState *state, uint32_t n_pages)
 {
-    for (uint32_t i = 0; i < n_pages; i++) {
+    for (uint32_t i = 0; i < n_pages; i++)
         sundog_prefix_tree_pin(cache->tree, state->pages[i]);
-    }
     state->n_pages = state->n_shared = n_pages;
     state->n_valid = n_pages * cache->options.page_tokens;
 }
@@ -54,9 +52,8 @@ pin_prefix(SundogCache *cache, SundogSequenceState *state, uint32_t n_pages)
 static void
 copy_tail(SundogCache *cache, SundogSequenceState *state, const SundogPrefixMatch *match)
 {
-    if (match->n_tail == 0) {
+    if (match->n_tail == 0)
         return;
-    }
     sundog_prefix_tree_pin(cache->tree, match->tail); /* lest the lease evict it */
     int32_t page = lease(cache);
     if (page != SUNDOG_NULL_PAGE) {
@@ -73,9 +70,8 @@ can_open(const SundogCache *cache, const SundogSequenceState *state, const Sundo
          uint32_t n_reserve)
 {
     int64_t n_left = n_available(cache);
-    for (uint32_t i = 0; i < match->n_pages; i++) {
+    for (uint32_t i = 0; i < match->n_pages; i++)
         n_left -= !sundog_prefix_tree_is_pinned(cache->tree, state->pages[i]);
-    }
     return (int64_t)pages_for(cache, n_reserve) - match->n_pages <= n_left;
 }
 
@@ -115,14 +111,12 @@ find_prefix(SundogCache *cache, SundogSequenceState *state, const uint32_t *toke
     SundogPrefixMatch none = {.tail = SUNDOG_NULL_PAGE};
     uint32_t n_kept;
     *kept = SUNDOG_NULL_STATE;
-    if (!cache->states) {
+    if (!cache->states)
         return sundog_prefix_tree_match(cache->tree, tokens, n_tokens - 1, state->pages);
-    }
     for (;;) {
         int32_t slot = sundog_state_pool_find(cache->states, tokens, n_tokens, n_tokens, &n_kept);
-        if (slot == SUNDOG_NULL_STATE) {
+        if (slot == SUNDOG_NULL_STATE)
             return none;
-        }
         SundogPrefixMatch match =
             sundog_prefix_tree_match(cache->tree, tokens, n_kept, state->pages);
         if (match.n_pages * cache->options.page_tokens + match.n_tail == n_kept) {
@@ -137,9 +131,8 @@ find_prefix(SundogCache *cache, SundogSequenceState *state, const uint32_t *toke
 static bool
 lease_slot(SundogCache *cache, SundogSequenceState *state, int32_t kept)
 {
-    if (!cache->states) {
+    if (!cache->states)
         return true;
-    }
     state->slot = sundog_state_pool_lease(cache->states, kept);
     if (state->slot != SUNDOG_NULL_STATE && kept != SUNDOG_NULL_STATE) {
         cache->options.copy_state(kept, state->slot, cache->options.data);
@@ -154,9 +147,8 @@ lease_slot(SundogCache *cache, SundogSequenceState *state, int32_t kept)
 static void
 begin_anew(SundogCache *cache, SundogSequenceState *state)
 {
-    for (uint32_t i = state->n_shared; i-- > 0;) {
+    for (uint32_t i = state->n_shared; i-- > 0;)
         sundog_prefix_tree_unpin(cache->tree, state->pages[i]);
-    }
     state->n_pages = state->n_shared = state->n_valid = 0;
 }
 
@@ -168,19 +160,16 @@ sundog_cache_open_sequence(SundogCache *cache, SundogSequenceState *state, const
     g_assert(pages_for(cache, n_reserve) <= cache->options.sequence_pages);
     SundogPrefixMatch match = {.tail = SUNDOG_NULL_PAGE};
     int32_t kept = SUNDOG_NULL_STATE;
-    if (keeps) {
+    if (keeps)
         match = find_prefix(cache, state, tokens, n_tokens, &kept);
-    }
-    if (!can_open(cache, state, &match, n_reserve) || !lease_slot(cache, state, kept)) {
+    if (!can_open(cache, state, &match, n_reserve) || !lease_slot(cache, state, kept))
         return false;
-    }
     state->keeps = keeps;
     pin_prefix(cache, state, match.n_pages);
     copy_tail(cache, state, &match);
     if (cache->states &&
-        state->n_valid != match.n_pages * cache->options.page_tokens + match.n_tail) {
+        state->n_valid != match.n_pages * cache->options.page_tokens + match.n_tail)
         begin_anew(cache, state);
-    }
     bool reserved = sundog_cache_reserve(cache, state, n_reserve);
     g_assert(reserved);
     return true;
@@ -191,9 +180,8 @@ sundog_cache_reserve(SundogCache *cache, SundogSequenceState *state, uint32_t n_
 {
     uint32_t n_wanted = pages_for(cache, n_tokens);
     g_assert(n_wanted <= cache->options.sequence_pages);
-    if ((int64_t)n_wanted - state->n_pages > n_available(cache)) {
+    if ((int64_t)n_wanted - state->n_pages > n_available(cache))
         return false;
-    }
     while (state->n_pages < n_wanted) {
         int32_t page = lease(cache);
         g_assert(page != SUNDOG_NULL_PAGE);
@@ -212,9 +200,8 @@ share_page(SundogCache *cache, SundogSequenceState *state, const uint32_t *token
         sundog_prefix_tree_insert(cache->tree, parent, tokens, cache->options.page_tokens, *page);
     sundog_prefix_tree_pin(cache->tree, *page);
     state->n_shared++;
-    if (cache->options.recorder) {
+    if (cache->options.recorder)
         sundog_page_recorder_note(cache->options.recorder, parent, *page, tokens);
-    }
 }
 
 void
@@ -224,9 +211,8 @@ sundog_cache_advance(SundogCache *cache, SundogSequenceState *state, const uint3
     uint32_t page_tokens = cache->options.page_tokens;
     g_assert(n_valid >= state->n_valid && n_valid <= state->n_pages * page_tokens);
     state->n_valid = n_valid;
-    while (state->keeps && state->n_shared < n_valid / page_tokens) {
+    while (state->keeps && state->n_shared < n_valid / page_tokens)
         share_page(cache, state, tokens + (size_t)state->n_shared * page_tokens);
-    }
 }
 
 bool
@@ -235,15 +221,13 @@ sundog_cache_restore(SundogCache *cache, SundogSequenceState *state, const uint3
 {
     SundogPageRecorder *recorder = cache->options.recorder;
     uint32_t n_after = (state->n_shared + 1) * cache->options.page_tokens;
-    if (recorder == NULL || !state->keeps || n_after >= n_tokens) {
+    if (recorder == NULL || !state->keeps || n_after >= n_tokens)
         return false;
-    }
     /* What this page holds already is a part of what the record brings. */
     const uint32_t *page_tokens = tokens + n_after - cache->options.page_tokens;
     int32_t page = state->pages[state->n_shared];
-    if (!sundog_page_recorder_restore(recorder, last_shared(state), page, page_tokens)) {
+    if (!sundog_page_recorder_restore(recorder, last_shared(state), page, page_tokens))
         return false;
-    }
     sundog_cache_advance(cache, state, tokens, n_after);
     return true;
 }
@@ -278,33 +262,27 @@ static void
 close_slot(SundogCache *cache, const SundogSequenceState *state, const uint32_t *tokens,
            SundogClose how)
 {
-    if (!cache->states) {
+    if (!cache->states)
         return;
-    }
-    if (how == SUNDOG_CLOSE_KEEP && state->keeps && state->n_valid > 0) {
+    if (how == SUNDOG_CLOSE_KEEP && state->keeps && state->n_valid > 0)
         sundog_state_pool_keep(cache->states, state->slot, tokens, state->n_valid);
-    } else {
+    else
         sundog_state_pool_release(cache->states, state->slot);
-    }
 }
 
 void
 sundog_cache_close_sequence(SundogCache *cache, SundogSequenceState *state, const uint32_t *tokens,
                             SundogClose how)
 {
-    if (how == SUNDOG_CLOSE_KEEP) {
+    if (how == SUNDOG_CLOSE_KEEP)
         keep_tail(cache, state, tokens);
-    }
-    for (uint32_t i = state->n_pages; i-- > state->n_shared;) {
-        if (state->pages[i] != SUNDOG_NULL_PAGE) {
+    for (uint32_t i = state->n_pages; i-- > state->n_shared;)
+        if (state->pages[i] != SUNDOG_NULL_PAGE)
             sundog_page_pool_release(cache->pool, state->pages[i]);
-        }
-    }
     for (uint32_t i = state->n_shared; i-- > 0;) {
         sundog_prefix_tree_unpin(cache->tree, state->pages[i]);
-        if (how == SUNDOG_CLOSE_DISCARD) {
+        if (how == SUNDOG_CLOSE_DISCARD)
             sundog_prefix_tree_forget(cache->tree, state->pages[i]);
-        }
     }
     sundog_prefix_tree_trim(cache->tree);
     close_slot(cache, state, tokens, how);

@@ -18,9 +18,8 @@ sundog_page_pool_new(int32_t n_pages)
     pool->n_free = pool->n_pages;
     pool->free = g_new(int32_t, pool->n_pages);
     pool->leased = g_new0(bool, n_pages);
-    for (int32_t i = 0; i < pool->n_pages; i++) {
+    for (int32_t i = 0; i < pool->n_pages; i++)
         pool->free[i] = pool->n_pages - i; /* page 1 on top */
-    }
     return pool;
 }
 
@@ -37,9 +36,8 @@ sundog_page_pool_free(SundogPagePool *pool)
 int32_t
 sundog_page_pool_lease(SundogPagePool *pool)
 {
-    if (pool->n_free == 0) {
+    if (pool->n_free == 0)
         return SUNDOG_NULL_PAGE;
-    }
     int32_t page = pool->free[--pool->n_free];
     g_assert(!pool->leased[page]);
     pool->leased[page] = true;

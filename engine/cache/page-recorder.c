@@ -62,9 +62,8 @@ static void
 wait_to_be_written(SundogPageRecorder *recorder, int32_t page)
 {
     NotedPage *noted = &recorder->pages[page];
-    if (page == SUNDOG_NULL_PAGE || noted->waits || noted->saved) {
+    if (page == SUNDOG_NULL_PAGE || noted->waits || noted->saved)
         return;
-    }
     noted->waits = true;
     int32_t end = (recorder->ring_first + recorder->ring_length++) % recorder->options.n_pages;
     recorder->ring[end] = page;
@@ -84,15 +83,12 @@ sundog_page_recorder_note(SundogPageRecorder *recorder, int32_t parent, int32_t 
     }
     noted->parent = parent;
     noted->depth = recorder->pages[parent].depth + 1;
-    if (noted->depth == LEAST_PAGES) {
+    if (noted->depth == LEAST_PAGES)
         for (int32_t above = parent; above != SUNDOG_NULL_PAGE;
-             above = recorder->pages[above].parent) {
+             above = recorder->pages[above].parent)
             wait_to_be_written(recorder, above);
-        }
-    }
-    if (noted->depth >= LEAST_PAGES) {
+    if (noted->depth >= LEAST_PAGES)
         wait_to_be_written(recorder, page);
-    }
 }
 
 bool
@@ -103,9 +99,8 @@ sundog_page_recorder_restore(SundogPageRecorder *recorder, int32_t parent, int32
     SundogPrefixRecord record = record_after(recorder, parent, tokens);
     NotedPage *noted = &recorder->pages[page];
     uint32_t depth = recorder->pages[parent].depth + 1;
-    if (!sundog_record_store_load(options->store, &record, recorder->bytes, depth)) {
+    if (!sundog_record_store_load(options->store, &record, recorder->bytes, depth))
         return false;
-    }
     options->write_page(page, recorder->bytes, options->data);
     sundog_prefix_record_get_name(&record, noted->name);
     noted->saved = true;

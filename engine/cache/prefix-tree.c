@@ -65,9 +65,8 @@ link_child(SundogPrefixTree *tree, int32_t parent, int32_t page)
     node->first_child = NONE;
     node->previous_sibling = NONE;
     node->next_sibling = tree->nodes[parent].first_child;
-    if (node->next_sibling != NONE) {
+    if (node->next_sibling != NONE)
         tree->nodes[node->next_sibling].previous_sibling = page;
-    }
     tree->nodes[parent].first_child = page;
 }
 
@@ -78,9 +77,8 @@ unlink_child(SundogPrefixTree *tree, int32_t page)
     *(node->previous_sibling == NONE ? &tree->nodes[node->parent].first_child
                                      : &tree->nodes[node->previous_sibling].next_sibling) =
         node->next_sibling;
-    if (node->next_sibling != NONE) {
+    if (node->next_sibling != NONE)
         tree->nodes[node->next_sibling].previous_sibling = node->previous_sibling;
-    }
     node->parent = NONE;
 }
 
@@ -97,9 +95,8 @@ static uint32_t
 common_prefix(const uint32_t *a, const uint32_t *b, uint32_t n)
 {
     uint32_t i = 0;
-    while (i < n && a[i] == b[i]) {
+    while (i < n && a[i] == b[i])
         i++;
-    }
     return i;
 }
 
@@ -160,9 +157,8 @@ sundog_prefix_tree_match(const SundogPrefixTree *tree, const uint32_t *tokens, u
     while (n_tokens > 0) {
         uint32_t n_shared;
         int32_t page = best_child(tree, parent, tokens, n_tokens, &n_shared);
-        if (page == NONE) {
+        if (page == NONE)
             break;
-        }
         if (n_shared < tree->page_tokens) {
             match.n_tail = n_shared;
             match.tail = page;
@@ -185,9 +181,8 @@ drop_beginnings(SundogPrefixTree *tree, int32_t parent, const uint32_t *tokens, 
         Node *node = &tree->nodes[page];
         int32_t next = node->next_sibling;
         if (node->n_tokens < n_tokens && node->n_pins == 0 &&
-            common_prefix(tokens_of(tree, page), tokens, node->n_tokens) == node->n_tokens) {
+            common_prefix(tokens_of(tree, page), tokens, node->n_tokens) == node->n_tokens)
             drop(tree, page);
-        }
         page = next;
     }
 }
@@ -222,9 +217,8 @@ sundog_prefix_tree_pin(SundogPrefixTree *tree, int32_t page)
 {
     Node *node = &tree->nodes[page];
     g_assert(node->parent == ROOT || tree->nodes[node->parent].n_pins > 0);
-    if (node->n_pins++ == 0) {
+    if (node->n_pins++ == 0)
         list_remove(tree, page);
-    }
 }
 
 void
@@ -232,33 +226,29 @@ sundog_prefix_tree_unpin(SundogPrefixTree *tree, int32_t page)
 {
     Node *node = &tree->nodes[page];
     g_assert(node->n_pins > 0);
-    if (--node->n_pins == 0) {
+    if (--node->n_pins == 0)
         list_append(tree, page);
-    }
 }
 
 void
 sundog_prefix_tree_forget(SundogPrefixTree *tree, int32_t page)
 {
-    if (tree->nodes[page].n_pins == 0 && tree->nodes[page].first_child == NONE) {
+    if (tree->nodes[page].n_pins == 0 && tree->nodes[page].first_child == NONE)
         drop(tree, page);
-    }
 }
 
 void
 sundog_prefix_tree_trim(SundogPrefixTree *tree)
 {
-    while (tree->n_unpinned > tree->max_unpinned) {
+    while (tree->n_unpinned > tree->max_unpinned)
         drop(tree, tree->oldest);
-    }
 }
 
 bool
 sundog_prefix_tree_evict(SundogPrefixTree *tree)
 {
-    if (tree->oldest == NONE) {
+    if (tree->oldest == NONE)
         return false;
-    }
     drop(tree, tree->oldest);
     return true;
 }

@@ -57,13 +57,11 @@ sundog_state_pool_lease(SundogStatePool *pool, int32_t keep)
             break;
         }
         if (at->use == SLOT_IS_KEPT && slot != keep &&
-            (found == SUNDOG_NULL_STATE || at->used < pool->slots[found].used)) {
+            (found == SUNDOG_NULL_STATE || at->used < pool->slots[found].used))
             found = slot;
-        }
     }
-    if (found != SUNDOG_NULL_STATE) {
+    if (found != SUNDOG_NULL_STATE)
         pool->slots[found].use = SLOT_IS_LEASED;
-    }
     return found;
 }
 
@@ -81,9 +79,8 @@ sundog_state_pool_keep(SundogStatePool *pool, int32_t slot, const uint32_t *toke
     uint32_t n_same;
     int32_t same = sundog_state_pool_find(pool, tokens, n_tokens, n_tokens + 1, &n_same);
     g_assert(pool->slots[slot].use == SLOT_IS_LEASED && n_tokens <= pool->max_tokens);
-    if (same != SUNDOG_NULL_STATE && n_same == n_tokens) {
+    if (same != SUNDOG_NULL_STATE && n_same == n_tokens)
         sundog_state_pool_drop(pool, same);
-    }
     memcpy(get_tokens(pool, slot), tokens, n_tokens * sizeof *tokens);
     pool->slots[slot] = (Slot){.use = SLOT_IS_KEPT, .n_tokens = n_tokens, .used = ++pool->clock};
 }
@@ -117,8 +114,7 @@ sundog_state_pool_find(SundogStatePool *pool, const uint32_t *tokens, uint32_t n
             *n_kept = at->n_tokens;
         }
     }
-    if (found != SUNDOG_NULL_STATE) {
+    if (found != SUNDOG_NULL_STATE)
         pool->slots[found].used = ++pool->clock;
-    }
     return found;
 }

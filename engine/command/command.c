@@ -22,10 +22,9 @@ sundog_commands(void)
 const SundogCommand *
 sundog_command_find(const char *name)
 {
-    for (const SundogCommand *const *command = sundog_commands(); *command != NULL; command++) {
+    for (const SundogCommand *const *command = sundog_commands(); *command != NULL; command++)
         if (strcmp((*command)->name, name) == 0)
             return *command;
-    }
     return NULL;
 }
 
@@ -117,10 +116,9 @@ run_command(const SundogCommand *command, int argc, char **argv)
 static bool
 wants_help(int argc, char **argv)
 {
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
             return true;
-    }
     return false;
 }
 

@@ -42,10 +42,9 @@ take_tokens(SundogEngineSession *session, GVariant *payload)
     uint32_t index;
     uint32_t token;
     g_variant_get(payload, "(ta(tuu))", &step, &rows);
-    while (g_variant_iter_next(rows, "(tuu)", &id, &index, &token)) {
+    while (g_variant_iter_next(rows, "(tuu)", &id, &index, &token))
         if (id == session->id && !session->stopping && !session->on_token(token, session->data))
             stop_request(session);
-    }
 }
 
 static void

@@ -87,12 +87,11 @@ write_operation(const SundogOperation *operation, const uint32_t *numbers, Sundo
     sundog_writer_u32(writer, numbers[operation->kind]);
     for (uint32_t a = 0; a < sundog_operation_n_arguments(operation->kind); a++)
         sundog_writer_u32(writer, operation->arguments[a]);
-    for (uint32_t p = 0; p < sundog_operation_n_parameters(operation->kind); p++) {
+    for (uint32_t p = 0; p < sundog_operation_n_parameters(operation->kind); p++)
         if (parameters[p].is_float)
             sundog_writer_f64(writer, operation->parameters[p].f);
         else
             sundog_writer_u64(writer, (uint64_t)operation->parameters[p].i);
-    }
 }
 
 void
@@ -282,12 +281,11 @@ read_operation(SundogReader *reader, SundogProgram *program, const SundogOperati
     for (uint32_t a = 0; a < sundog_operation_n_arguments(operation.kind); a++)
         operation.arguments[a] = sundog_reader_u32(reader);
     const SundogParameterInfo *parameters = sundog_operations[operation.kind].parameters;
-    for (uint32_t p = 0; p < sundog_operation_n_parameters(operation.kind); p++) {
+    for (uint32_t p = 0; p < sundog_operation_n_parameters(operation.kind); p++)
         if (parameters[p].is_float)
             operation.parameters[p].f = sundog_reader_f64(reader);
         else
             operation.parameters[p].i = (int64_t)sundog_reader_u64(reader);
-    }
     if (sundog_reader_ok(reader))
         sundog_program_add_operation(program, &operation);
 }

@@ -189,10 +189,9 @@ check_overlaps(SundogReader *reader, const SundogGguf *gguf)
 {
     g_autofree const SundogGgufTensor **sorted = g_new(const SundogGgufTensor *, gguf->n_tensors);
     size_t n = 0;
-    for (size_t i = 0; i < gguf->n_tensors; i++) {
+    for (size_t i = 0; i < gguf->n_tensors; i++)
         if (gguf->tensors[i].data != NULL)
             sorted[n++] = &gguf->tensors[i];
-    }
     if (n > 1)
         qsort(sorted, n, sizeof *sorted, compare_places);
     for (size_t i = 1; i < n; i++) {

@@ -23,9 +23,8 @@ sundog_hash_dup_sha256(GBytes *const *pieces, size_t n_pieces, GCancellable *can
                        GError **error)
 {
     g_autoptr(GChecksum) checksum = g_checksum_new(G_CHECKSUM_SHA256);
-    for (size_t i = 0; i < n_pieces; i++) {
+    for (size_t i = 0; i < n_pieces; i++)
         if (!update(checksum, pieces[i], cancellable, error))
             return NULL;
-    }
     return g_strdup(g_checksum_get_string(checksum));
 }

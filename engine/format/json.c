@@ -33,12 +33,11 @@ static bool
 fail(Scan *scan, const char *format, ...)
 {
     unsigned line = 1, column = 1;
-    for (const char *byte = scan->text; byte < scan->at; byte++) {
+    for (const char *byte = scan->text; byte < scan->at; byte++)
         if (*byte == '\n')
             line++, column = 1;
         else if (((unsigned char)*byte & 0xc0) != 0x80)
             column++;
-    }
     va_list arguments;
     va_start(arguments, format);
     g_autofree char *text = g_strdup_vprintf(format, arguments);

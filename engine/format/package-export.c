@@ -117,10 +117,9 @@ write_package(struct archive *archive, const SundogPackage *package, GError **er
         !write_small(archive, SUNDOG_PACKAGE_SIGNATURE, package->signature, SUNDOG_SIGNATURE_BYTES,
                      error))
         return false;
-    for (guint i = 0; i < package->manifest->members->len; i++) {
+    for (guint i = 0; i < package->manifest->members->len; i++)
         if (!write_member(archive, package, package->manifest->members->pdata[i], error))
             return false;
-    }
     return true;
 }
 

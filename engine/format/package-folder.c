@@ -28,10 +28,9 @@ is_good_part(const char *part, size_t length)
 static bool
 is_good_path(const char *path)
 {
-    for (const char *c = path; *c != '\0'; c++) {
+    for (const char *c = path; *c != '\0'; c++)
         if (!is_path_char(*c))
             return false;
-    }
     for (const char *part = path;; part++) {
         size_t length = strcspn(part, "/");
         if (!is_good_part(part, length))

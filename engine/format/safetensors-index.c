@@ -116,10 +116,9 @@ list_of_index(Index *index, GError **error)
     gpointer file;
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
     g_hash_table_iter_init(&iter, index->placed);
-    while (g_hash_table_iter_next(&iter, NULL, &file)) {
+    while (g_hash_table_iter_next(&iter, NULL, &file))
         if (g_hash_table_add(index->files, file))
             g_ptr_array_add(names, g_strdup(file));
-    }
     if (names->len <= MAX_FILES)
         return steal_list(g_steal_pointer(&names));
     g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
@@ -136,10 +135,9 @@ list_single(const char *folder, GError **error)
     if (dir == NULL)
         return NULL;
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
-    for (const char *name; (name = g_dir_read_name(dir)) != NULL;) {
+    for (const char *name; (name = g_dir_read_name(dir)) != NULL;)
         if (is_plain(name))
             g_ptr_array_add(names, g_strdup(name));
-    }
     if (names->len == 1)
         return steal_list(g_steal_pointer(&names));
     g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID, "%s holds %s", folder,

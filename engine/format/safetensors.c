@@ -312,10 +312,9 @@ sundog_safetensors_open(const char *folder, GError **error)
     g_autoptr(SundogSafetensors) tensors = new_empty();
     g_autoptr(GHashTable) placed = NULL;
     tensors->files = sundog_safetensors_list_files(folder, &placed, error);
-    for (size_t i = 0; tensors->files != NULL && tensors->files[i] != NULL; i++) {
+    for (size_t i = 0; tensors->files != NULL && tensors->files[i] != NULL; i++)
         if (!open_file(tensors, folder, tensors->files[i], error))
             return NULL;
-    }
     if (tensors->files == NULL || (placed != NULL && !check_index(tensors, placed, error)))
         return NULL;
     return g_steal_pointer(&tensors);

@@ -57,10 +57,9 @@ sundog_vocabulary_add_end(SundogVocabulary *vocabulary, uint32_t token)
 {
     if (token == SUNDOG_TOKEN_NONE)
         return;
-    for (uint32_t i = 0; i < vocabulary->n_ends; i++) {
+    for (uint32_t i = 0; i < vocabulary->n_ends; i++)
         if (vocabulary->ends[i] == token)
             return;
-    }
     vocabulary->ends = g_renew(uint32_t, vocabulary->ends, vocabulary->n_ends + 1);
     vocabulary->ends[vocabulary->n_ends++] = token;
 }

@@ -192,10 +192,9 @@ guess_bits(const char *file)
                  {"q4_k", 4.9},  {"q5_k", 5.7}, {"q6_k", 6.6}, {"q8_0", 8.5},
                  {"mxfp4", 4.6}, {"f16", 16},   {"bf16", 16},  {"safetensors", 16}};
     g_autofree char *lower = g_ascii_strdown(file, -1);
-    for (size_t i = 0; i < G_N_ELEMENTS(types); i++) {
+    for (size_t i = 0; i < G_N_ELEMENTS(types); i++)
         if (strstr(lower, types[i].type) != NULL)
             return types[i].bits;
-    }
     return 0;
 }
 

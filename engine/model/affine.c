@@ -124,10 +124,9 @@ choose_type(const SundogAffine *affine)
     if (affine->group_columns % BLOCK != 0 || affine->n_columns % BLOCK != 0 ||
         affine->g_idx != NULL)
         return SUNDOG_GGUF_F32;
-    for (uint64_t row = 0; row < affine->n_rows && survey.is_exact; row++) {
+    for (uint64_t row = 0; row < affine->n_rows && survey.is_exact; row++)
         for (uint64_t group = 0; group < affine->n_groups; group++)
             look_at_group(affine, row, group, &survey);
-    }
     if (!survey.is_exact)
         return SUNDOG_GGUF_F32;
     if (affine->packing->get_minimum != NULL)
@@ -289,10 +288,9 @@ static void
 drop_plain_groups(SundogAffine *affine)
 {
     const uint8_t *g_idx = affine->g_idx;
-    for (uint64_t column = 0; g_idx != NULL && column < affine->n_columns; column++) {
+    for (uint64_t column = 0; g_idx != NULL && column < affine->n_columns; column++)
         if (get_group(affine, column) != column / affine->group_columns)
             return;
-    }
     affine->g_idx = NULL;
 }
 

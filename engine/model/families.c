@@ -73,10 +73,9 @@ static const SundogFamily families[] = {
 const SundogFamily *
 sundog_family_find(const char *name)
 {
-    for (size_t i = 0; i < G_N_ELEMENTS(families); i++) {
+    for (size_t i = 0; i < G_N_ELEMENTS(families); i++)
         if (g_strcmp0(families[i].name, name) == 0)
             return &families[i];
-    }
     return NULL;
 }
 

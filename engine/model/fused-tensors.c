@@ -18,10 +18,9 @@ const SundogFusedTensor *
 sundog_fused_tensor_find(SundogTensorRole role)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(fused); i++) {
-        for (uint32_t part = 0; part < fused[i].n_parts; part++) {
+        for (uint32_t part = 0; part < fused[i].n_parts; part++)
             if (fused[i].parts[part] == role)
                 return &fused[i];
-        }
     }
     return NULL;
 }

@@ -84,10 +84,9 @@ sundog_gguf_read_tokens(SundogVocabulary *vocabulary, const SundogGguf *gguf, GE
     if (!check_parallel_array(vocabulary, gguf, SUNDOG_GGUF_TOKENIZER "token_type", error) ||
         !check_parallel_array(vocabulary, gguf, SUNDOG_GGUF_TOKENIZER "scores", error))
         return false;
-    for (uint32_t id = 0; id < vocabulary->n_tokens; id++) {
+    for (uint32_t id = 0; id < vocabulary->n_tokens; id++)
         if (!read_token(vocabulary, gguf, id, error))
             return false;
-    }
     return true;
 }
 

@@ -52,10 +52,9 @@ static const char *const phi3_plain[] = {"<unk>", "<s>", "<|endoftext|>"};
 static bool
 is_in(const char *const *list, size_t n, const char *text)
 {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         if (strcmp(list[i], text) == 0)
             return true;
-    }
     return false;
 }
 

@@ -239,10 +239,9 @@ static const SundogHfFamily families[] = {
 const SundogHfFamily *
 sundog_hf_family_find(const char *class_name)
 {
-    for (size_t i = 0; i < G_N_ELEMENTS(families); i++) {
+    for (size_t i = 0; i < G_N_ELEMENTS(families); i++)
         if (strcmp(families[i].class_name, class_name) == 0)
             return &families[i];
-    }
     return NULL;
 }
 

@@ -257,10 +257,9 @@ static GPtrArray *
 list_files(const SundogHfFolder *folder)
 {
     GPtrArray *files = g_ptr_array_new();
-    for (size_t i = 0; i < N_TEXTS; i++) {
+    for (size_t i = 0; i < N_TEXTS; i++)
         if (folder->texts[i] != NULL)
             g_ptr_array_add(files, folder->texts[i]);
-    }
     for (size_t i = 0;
          folder->tensors != NULL && sundog_safetensors_get_files(folder->tensors)[i] != NULL; i++)
         g_ptr_array_add(files, sundog_safetensors_get_bytes(folder->tensors, i));

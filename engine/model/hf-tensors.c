@@ -73,10 +73,9 @@ dup_text_name(const char *own_name)
 static bool
 is_other(const char *own_name)
 {
-    for (size_t i = 0; i < G_N_ELEMENTS(other_prefixes); i++) {
+    for (size_t i = 0; i < G_N_ELEMENTS(other_prefixes); i++)
         if (g_str_has_prefix(own_name, other_prefixes[i]))
             return true;
-    }
     return false;
 }
 
@@ -325,10 +324,9 @@ join_groups(Mapping *mapping, GError **error)
     GHashTableIter iter;
     gpointer group;
     g_hash_table_iter_init(&iter, mapping->groups);
-    while (g_hash_table_iter_next(&iter, NULL, &group)) {
+    while (g_hash_table_iter_next(&iter, NULL, &group))
         if (!join_group(mapping, group, error))
             return false;
-    }
     return true;
 }
 
@@ -339,9 +337,8 @@ sundog_hf_tensors_read(SundogSource *source, const SundogHfTensorOptions *option
         sundog_hf_weights_list(source, options->tensors, options->quantization, error);
     g_autoptr(GHashTable) groups = sundog_name_table_new(group_free);
     Mapping mapping = {.source = source, .options = options, .groups = groups};
-    for (guint i = 0; weights != NULL && i < weights->len; i++) {
+    for (guint i = 0; weights != NULL && i < weights->len; i++)
         if (!take_weight(&mapping, &g_array_index(weights, SundogSourceTensor, i), error))
             return false;
-    }
     return weights != NULL && join_groups(&mapping, error);
 }

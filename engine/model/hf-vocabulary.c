@@ -56,10 +56,9 @@ cut(SundogVocabulary *vocabulary, uint32_t n_tokens, GError **error)
     forget(&vocabulary->unknown, n_tokens);
     forget(&vocabulary->padding, n_tokens);
     uint32_t n_ends = 0;
-    for (uint32_t i = 0; i < vocabulary->n_ends; i++) {
+    for (uint32_t i = 0; i < vocabulary->n_ends; i++)
         if (vocabulary->ends[i] < n_tokens)
             vocabulary->ends[n_ends++] = vocabulary->ends[i];
-    }
     vocabulary->n_ends = n_ends;
     vocabulary->add_bos = vocabulary->add_bos && vocabulary->bos != SUNDOG_TOKEN_NONE;
     vocabulary->add_eos = vocabulary->add_eos && vocabulary->eos != SUNDOG_TOKEN_NONE;

@@ -102,10 +102,9 @@ is_power_of_two(float scale)
 static uint32_t
 choose_type(const Fp8 *fp8)
 {
-    for (uint64_t i = 0; i < fp8->scale->n_values; i++) {
+    for (uint64_t i = 0; i < fp8->scale->n_values; i++)
         if (!is_power_of_two(get_scale_value(fp8->scale, i)))
             return SUNDOG_GGUF_F32;
-    }
     return SUNDOG_GGUF_BF16;
 }
 

@@ -31,10 +31,9 @@ sundog_quantized_is_beside(const char *name)
     static const char *const beside[] = {
         ".input_scale", ".input_global_scale", ".output_scale",    ".k_scale", ".v_scale",
         ".q_scale",     ".activation_scale",   ".input_zero_point"};
-    for (size_t i = 0; i < G_N_ELEMENTS(beside); i++) {
+    for (size_t i = 0; i < G_N_ELEMENTS(beside); i++)
         if (g_str_has_suffix(name, beside[i]))
             return true;
-    }
     return false;
 }
 
@@ -76,10 +75,9 @@ sundog_quantized_read(SundogSource *source, const SundogQuantizedModule *module,
                       JsonObject *quantization, SundogSourceTensor *tensor, GError **error)
 {
     Reader reader = find_reader(module);
-    for (size_t part = 0; part < SUNDOG_N_PARTS; part++) {
+    for (size_t part = 0; part < SUNDOG_N_PARTS; part++)
         if (module->parts[part] != NULL && module->parts[part]->n_values == 0)
             return sundog_quantized_refuse(module, "a matrix with values", error);
-    }
     if (reader != NULL)
         return reader(source, module, quantization, tensor, error);
     g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,

@@ -43,10 +43,9 @@ static const char *
 get_label(const SundogSource *source, const char *key)
 {
     const char *text = get_text(source->gguf, key);
-    for (const char *c = text; text != NULL && *c != '\0'; c++) {
+    for (const char *c = text; text != NULL && *c != '\0'; c++)
         if (g_ascii_iscntrl(*c) || c - text == MAX_LABEL_BYTES)
             return NULL;
-    }
     return text;
 }
 
@@ -350,10 +349,9 @@ sundog_source_dup_unasked(const SundogSource *source)
     if (source->gguf != NULL)
         return dup_unasked_key(source);
     g_hash_table_iter_init(&iter, source->settings);
-    while (g_hash_table_iter_next(&iter, &name, &setting)) {
+    while (g_hash_table_iter_next(&iter, &name, &setting))
         if (!g_hash_table_contains(source->asked, name) && !is_off(source, name))
             return g_strdup(((Setting *)setting)->own_name);
-    }
     return NULL;
 }
 

@@ -392,10 +392,9 @@ find_unclaimed(const SundogTensors *tensors, const SundogModelDimensions *dimens
                const SundogSource *source, SundogSourceTensor *unclaimed)
 {
     g_autoptr(GHashTable) claimed = g_hash_table_new(g_str_hash, g_str_equal);
-    for (size_t i = 0; i < (size_t)SUNDOG_N_TENSOR_ROLES * tensors->n_layers; i++) {
+    for (size_t i = 0; i < (size_t)SUNDOG_N_TENSOR_ROLES * tensors->n_layers; i++)
         if (tensors->items[i].name != NULL)
             g_hash_table_add(claimed, (gpointer)tensors->items[i].name);
-    }
     for (guint i = 0; i < tensors->names->len; i++)
         g_hash_table_add(claimed, tensors->names->pdata[i]);
     for (size_t i = 0; i < sundog_source_get_n_tensors(source); i++) {

@@ -174,10 +174,9 @@ sundog_builder_row(SundogBuilder *builder, const char *name, float *values, uint
 static bool
 has_layer_with(const SundogBuilder *builder, const SundogRope *rope)
 {
-    for (uint32_t i = 0; i < builder->dimensions->n_layers; i++) {
+    for (uint32_t i = 0; i < builder->dimensions->n_layers; i++)
         if (builder->dimensions->layers[i].rope == rope)
             return true;
-    }
     return false;
 }
 
@@ -231,10 +230,9 @@ const SundogBuilderRope *
 sundog_builder_rope(const SundogBuilder *builder)
 {
     const SundogRope *rope = sundog_builder_layer(builder)->rope;
-    for (size_t i = 0; rope != NULL && i < SUNDOG_BUILDER_ROPES; i++) {
+    for (size_t i = 0; rope != NULL && i < SUNDOG_BUILDER_ROPES; i++)
         if (builder->ropes[i].rope == rope)
             return &builder->ropes[i];
-    }
     return NULL;
 }
 

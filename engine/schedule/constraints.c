@@ -77,24 +77,21 @@ sundog_constraints_dup_matcher(SundogConstraints *constraints, const uint32_t *w
 {
     g_autoptr(GBytes) key = g_bytes_new(words, n_words * sizeof *words);
     SundogMatcher *matcher = find_kept(constraints, key);
-    if (matcher) {
+    if (matcher)
         return matcher;
-    }
     if (!constraints->trie) {
         g_set_error_literal(error, SUNDOG_WIRE_ERROR, SUNDOG_WIRE_ERROR_MALFORMED,
                             "a constraint came before the vocabulary");
         return NULL;
     }
     SundogAutomaton *automaton = sundog_automaton_read(words, n_words, error);
-    if (!automaton) {
+    if (!automaton)
         return NULL;
-    }
     matcher = sundog_matcher_new(automaton, constraints->trie);
     Kept kept = {g_steal_pointer(&key), sundog_matcher_ref(matcher)};
     g_array_append_val(constraints->kept, kept);
-    if (constraints->kept->len > MAX_KEPT) {
+    if (constraints->kept->len > MAX_KEPT)
         g_array_remove_index(constraints->kept, 0);
-    }
     return matcher;
 }
 
@@ -110,11 +107,9 @@ advance(const SundogRequest *request, SundogMatch *match, uint32_t n_tokens)
 static bool
 is_empty(const uint64_t *mask, size_t n_words)
 {
-    for (size_t i = 0; i < n_words; i++) {
-        if (mask[i] != 0) {
+    for (size_t i = 0; i < n_words; i++)
+        if (mask[i] != 0)
             return false;
-        }
-    }
     return true;
 }
 
@@ -124,9 +119,8 @@ set_ends(const SundogRequest *request, uint32_t *mask, uint32_t n_vocabulary, bo
 {
     for (uint32_t i = 0; i < request->n_ends; i++) {
         uint32_t end = request->ends[i], bit = 1u << end % 32;
-        if (end < n_vocabulary) {
+        if (end < n_vocabulary)
             mask[end / 32] = may_end ? mask[end / 32] | bit : mask[end / 32] & ~bit;
-        }
     }
 }
 
@@ -137,14 +131,12 @@ fill_mask(const SundogRequest *request, SundogMatch *match, uint32_t n_tokens,
 {
     size_t n_row_bytes = runner->max.mask * sizeof *row;
     const uint64_t *mask = advance(request, match, n_tokens) ? sundog_match_get_mask(match) : NULL;
-    if (!mask) {
+    if (!mask)
         return false;
-    }
     bool may_end = sundog_match_may_end(match);
     size_t n_words = sundog_match_get_n_words(match);
-    if (!may_end && is_empty(mask, n_words)) {
+    if (!may_end && is_empty(mask, n_words))
         return false;
-    }
     size_t n_copied = MIN(n_words * sizeof *mask, n_row_bytes);
     memcpy(row, mask, n_copied);
     memset((uint8_t *)row + n_copied, 0, n_row_bytes - n_copied);
@@ -194,12 +186,10 @@ sundog_constraints_fill(SundogRequest *const *requests, SundogStepSize *size,
     }
     for (uint32_t i = 0; i < size->n_sequences; i++) {
         SundogRequest *request = requests[i];
-        if (request->logit_row != UINT32_MAX) {
+        if (request->logit_row != UINT32_MAX)
             fill_biases(request, size, runner);
-        }
-        if (request->logit_row != UINT32_MAX && request->match.matcher) {
+        if (request->logit_row != UINT32_MAX && request->match.matcher)
             fill_masks(request, runner);
-        }
     }
 }
 
@@ -207,16 +197,13 @@ uint32_t
 sundog_constraints_count_allowed(SundogRequest *request, uint32_t n_drafts)
 {
     uint32_t n_allowed = 0;
-    if (!request->match.matcher) {
+    if (!request->match.matcher)
         return n_drafts;
-    }
-    if (!advance(request, &request->match, request->n_tokens)) {
+    if (!advance(request, &request->match, request->n_tokens))
         return 0;
-    }
     SundogMatch match = request->match;
-    while (n_allowed < n_drafts && advance(request, &match, request->n_tokens + n_allowed + 1)) {
+    while (n_allowed < n_drafts && advance(request, &match, request->n_tokens + n_allowed + 1))
         n_allowed++;
-    }
     return n_allowed;
 }
 

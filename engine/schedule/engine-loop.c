@@ -44,9 +44,8 @@ static bool
 take_vocabulary(Loop *loop, GVariant *payload, GError **error)
 {
     SundogWireVocabulary vocabulary;
-    if (!sundog_wire_vocabulary_unpack(payload, &vocabulary, error)) {
+    if (!sundog_wire_vocabulary_unpack(payload, &vocabulary, error))
         return false;
-    }
     sundog_scheduler_set_vocabulary(loop->scheduler, &vocabulary);
     return true;
 }
@@ -87,11 +86,9 @@ take_item(Loop *loop, const SundogInboxItem *item, GError **error)
 static bool
 take_items(Loop *loop, const GArray *items, GError **error)
 {
-    for (guint i = 0; i < items->len; i++) {
-        if (!take_item(loop, &g_array_index(items, SundogInboxItem, i), error)) {
+    for (guint i = 0; i < items->len; i++)
+        if (!take_item(loop, &g_array_index(items, SundogInboxItem, i), error))
             return false;
-        }
-    }
     return true;
 }
 
@@ -106,12 +103,10 @@ write_outbox(Loop *loop, int fd, GError **error)
 static int64_t
 get_wait_us(const Loop *loop)
 {
-    if (sundog_scheduler_has_work(loop->scheduler) || loop->draining) {
+    if (sundog_scheduler_has_work(loop->scheduler) || loop->draining)
         return 0;
-    }
-    if (!sundog_scheduler_has_chores(loop->scheduler)) {
+    if (!sundog_scheduler_has_chores(loop->scheduler))
         return -1;
-    }
     return loop->quiet ? 0 : QUIET_US;
 }
 
@@ -119,9 +114,8 @@ static void
 do_last_chores(Loop *loop)
 {
     int64_t end_us = g_get_monotonic_time() + LAST_CHORES_US;
-    while (sundog_scheduler_has_chores(loop->scheduler) && g_get_monotonic_time() < end_us) {
+    while (sundog_scheduler_has_chores(loop->scheduler) && g_get_monotonic_time() < end_us)
         sundog_scheduler_do_chore(loop->scheduler);
-    }
 }
 
 bool
@@ -132,25 +126,20 @@ sundog_engine_loop(SundogScheduler *scheduler, SundogInbox *inbox, GByteArray *o
     g_autoptr(GArray) items = sundog_inbox_items_new();
     for (;;) {
         SundogInboxState state = sundog_inbox_take(inbox, items, get_wait_us(&loop));
-        if (state == SUNDOG_INBOX_ENDED) {
+        if (state == SUNDOG_INBOX_ENDED)
             return true;
-        }
         loop.draining |= state == SUNDOG_INBOX_DRAINING;
-        if (!take_items(&loop, items, error)) {
+        if (!take_items(&loop, items, error))
             return false;
-        }
         bool worked = sundog_scheduler_has_work(scheduler);
         loop.quiet = !worked && items->len == 0;
-        if (loop.quiet && sundog_scheduler_has_chores(scheduler)) {
+        if (loop.quiet && sundog_scheduler_has_chores(scheduler))
             sundog_scheduler_do_chore(scheduler);
-        }
         sundog_scheduler_step(scheduler);
-        if (worked && !sundog_scheduler_has_work(scheduler)) {
+        if (worked && !sundog_scheduler_has_work(scheduler))
             send_statistics(&loop); /* what is asked for while nothing runs is then known already */
-        }
-        if (!write_outbox(&loop, fd, error)) {
+        if (!write_outbox(&loop, fd, error))
             return false;
-        }
         if (loop.draining && items->len == 0 && !sundog_scheduler_has_work(scheduler)) {
             do_last_chores(&loop);
             return true;

@@ -62,9 +62,8 @@ hash_frontier(gconstpointer data)
 {
     const SundogFrontier *frontier = data;
     uint32_t hash = frontier->accepting;
-    for (uint32_t i = 0; i < frontier->n_places; i++) {
+    for (uint32_t i = 0; i < frontier->n_places; i++)
         hash = mix(mix(hash, frontier->places[i].state), frontier->places[i].frame);
-    }
     return hash;
 }
 
@@ -95,9 +94,8 @@ static bool
 find_tail(const SundogAutomaton *automaton, uint32_t state, unsigned depth)
 {
     uint32_t first = automaton->first_edges[state], end = automaton->first_edges[state + 1];
-    if (first == end) {
+    if (first == end)
         return automaton->accepting[state];
-    }
     return !automaton->accepting[state] && end == first + 1 && depth < 8 &&
            automaton->edges[first].kind == SUNDOG_AUTOMATON_EMPTY &&
            find_tail(automaton, automaton->edges[first].to, depth + 1);
@@ -109,9 +107,8 @@ classify_states(SundogFrontiers *frontiers)
     const SundogAutomaton *automaton = frontiers->automaton;
     for (uint32_t i = 0; i < automaton->n_states; i++) {
         frontiers->is_tail[i] = find_tail(automaton, i, 0);
-        for (uint32_t j = automaton->first_edges[i]; j < automaton->first_edges[i + 1]; j++) {
+        for (uint32_t j = automaton->first_edges[i]; j < automaton->first_edges[i + 1]; j++)
             frontiers->takes_bytes[i] |= automaton->edges[j].kind == SUNDOG_AUTOMATON_BYTES;
-        }
     }
 }
 
@@ -206,9 +203,8 @@ grow_slots(SundogFrontiers *frontiers)
     for (guint i = 0; i < frontiers->visits->len; i++) {
         const Visit *visit = &g_array_index(frontiers->visits, Visit, i);
         uint32_t slot = mix(mix(mix(0, visit->state), visit->count), visit->frame);
-        for (slot &= frontiers->n_slots - 1; frontiers->slots[slot] != 0;) {
+        for (slot &= frontiers->n_slots - 1; frontiers->slots[slot] != 0;)
             slot = (slot + 1) & (frontiers->n_slots - 1);
-        }
         frontiers->slots[slot] = i + 1;
     }
 }
@@ -221,9 +217,8 @@ visit(SundogFrontiers *frontiers, uint32_t state, uint32_t count, uint32_t frame
     uint32_t slot = mix(mix(mix(0, state), count), frame) & (frontiers->n_slots - 1);
     for (; frontiers->slots[slot] != 0; slot = (slot + 1) & (frontiers->n_slots - 1)) {
         const Visit *known = &g_array_index(frontiers->visits, Visit, frontiers->slots[slot] - 1);
-        if (memcmp(known, &wanted, sizeof wanted) == 0) {
+        if (memcmp(known, &wanted, sizeof wanted) == 0)
             return;
-        }
     }
     if (frontiers->visits->len >= MAX_VISITED) {
         frontiers->exhausted = true;
@@ -231,9 +226,8 @@ visit(SundogFrontiers *frontiers, uint32_t state, uint32_t count, uint32_t frame
     }
     g_array_append_val(frontiers->visits, wanted);
     frontiers->slots[slot] = frontiers->visits->len;
-    if (frontiers->visits->len * 2 > frontiers->n_slots) {
+    if (frontiers->visits->len * 2 > frontiers->n_slots)
         grow_slots(frontiers);
-    }
 }
 
 static void
@@ -246,9 +240,8 @@ follow_repeat(SundogFrontiers *frontiers, const SundogAutomatonEdge *edge, const
         SundogFrame frame = {from->state, count, from->frame};
         visit(frontiers, edge->rule, 0, sundog_frontiers_find_frame(frontiers, frame));
     }
-    if (from->count >= edge->least) {
+    if (from->count >= edge->least)
         visit(frontiers, edge->to, 0, from->frame);
-    }
 }
 
 /* A call as a rule's last deed returns to where the rule itself returns: so recursion at the end of a
@@ -257,9 +250,8 @@ static void
 follow_call(SundogFrontiers *frontiers, const SundogAutomatonEdge *edge, const Visit *from)
 {
     uint32_t frame = from->frame;
-    if (!frontiers->is_tail[edge->to]) {
+    if (!frontiers->is_tail[edge->to])
         frame = sundog_frontiers_find_frame(frontiers, (SundogFrame){edge->to, 0, from->frame});
-    }
     visit(frontiers, edge->rule, 0, frame);
 }
 
@@ -270,13 +262,12 @@ follow_edges(SundogFrontiers *frontiers, const Visit *from)
     uint32_t end = automaton->first_edges[from->state + 1];
     for (uint32_t i = automaton->first_edges[from->state]; i < end; i++) {
         const SundogAutomatonEdge *edge = &automaton->edges[i];
-        if (edge->kind == SUNDOG_AUTOMATON_EMPTY) {
+        if (edge->kind == SUNDOG_AUTOMATON_EMPTY)
             visit(frontiers, edge->to, 0, from->frame);
-        } else if (edge->kind == SUNDOG_AUTOMATON_CALL) {
+        else if (edge->kind == SUNDOG_AUTOMATON_CALL)
             follow_call(frontiers, edge, from);
-        } else if (edge->kind == SUNDOG_AUTOMATON_REPEAT) {
+        else if (edge->kind == SUNDOG_AUTOMATON_REPEAT)
             follow_repeat(frontiers, edge, from);
-        }
     }
 }
 
@@ -318,9 +309,8 @@ static int
 compare_places(const void *a, const void *b)
 {
     const SundogPlace *left = a, *right = b;
-    if (left->state != right->state) {
+    if (left->state != right->state)
         return left->state < right->state ? -1 : 1;
-    }
     return left->frame < right->frame ? -1 : left->frame > right->frame;
 }
 
@@ -328,15 +318,12 @@ uint32_t
 sundog_frontiers_find_places(SundogFrontiers *frontiers, SundogPlace *places, uint32_t n_places,
                              bool accepting)
 {
-    if (n_places > 1) {
+    if (n_places > 1)
         qsort(places, n_places, sizeof *places, compare_places);
-    }
     uint32_t n_kept = 0;
-    for (uint32_t i = 0; i < n_places; i++) {
-        if (n_kept == 0 || compare_places(&places[n_kept - 1], &places[i]) != 0) {
+    for (uint32_t i = 0; i < n_places; i++)
+        if (n_kept == 0 || compare_places(&places[n_kept - 1], &places[i]) != 0)
             places[n_kept++] = places[i];
-        }
-    }
     SundogFrontier wanted = {.places = places, .n_places = n_kept, .accepting = accepting};
     uint32_t number = GPOINTER_TO_UINT(g_hash_table_lookup(frontiers->numbers, &wanted));
     if (number == 0) {
@@ -378,9 +365,8 @@ make_step(SundogFrontiers *frontiers, const SundogFrontier *from, uint8_t byte)
         uint32_t end = automaton->first_edges[place->state + 1];
         for (uint32_t j = automaton->first_edges[place->state]; j < end; j++) {
             const SundogAutomatonEdge *edge = &automaton->edges[j];
-            if (edge->kind == SUNDOG_AUTOMATON_BYTES && edge->low <= byte && byte <= edge->high) {
+            if (edge->kind == SUNDOG_AUTOMATON_BYTES && edge->low <= byte && byte <= edge->high)
                 visit(frontiers, edge->to, 0, place->frame);
-            }
         }
     }
     return frontiers->visits->len > 0 ? end_closure(frontiers) : SUNDOG_FRONTIER_DEAD;

@@ -75,9 +75,8 @@ push(SundogInbox *inbox, uint32_t type, GVariant *payload)
 {
     SundogInboxItem item = {type, payload, g_get_monotonic_time()};
     pthread_mutex_lock(&inbox->lock);
-    while (inbox->n_bytes > SUNDOG_INBOX_MAX_BYTES) {
+    while (inbox->n_bytes > SUNDOG_INBOX_MAX_BYTES)
         pthread_cond_wait(&inbox->taken, &inbox->lock);
-    }
     g_array_append_val(inbox->items, item);
     inbox->n_bytes += g_variant_get_size(payload) + ITEM_BYTES;
     pthread_cond_signal(&inbox->came);
@@ -95,9 +94,8 @@ push_frames(SundogInbox *inbox, SundogFrameDecoder *decoder)
             g_printerr("sundog-engine: the server sent %s\n", error->message);
             return false;
         }
-        if (!payload) {
+        if (!payload)
             return true;
-        }
         push(inbox, type, payload);
     }
 }
@@ -121,17 +119,15 @@ sundog_inbox_read(SundogInbox *inbox, int fd, int stop_fd)
     g_autoptr(SundogFrameDecoder) decoder = sundog_frame_decoder_new();
     struct pollfd ends[] = {{.fd = fd, .events = POLLIN}, {.fd = stop_fd, .events = POLLIN}};
     for (;;) {
-        if (poll(ends, G_N_ELEMENTS(ends), -1) < 0 && errno != EINTR) {
+        if (poll(ends, G_N_ELEMENTS(ends), -1) < 0 && errno != EINTR)
             break;
-        }
         if (ends[1].revents) {
             ends[1].fd = -1;
             ends[1].revents = 0;
             set_state(inbox, SUNDOG_INBOX_DRAINING);
         }
-        if (ends[0].revents && !read_some(inbox, fd, decoder)) {
+        if (ends[0].revents && !read_some(inbox, fd, decoder))
             break;
-        }
     }
     set_state(inbox, SUNDOG_INBOX_ENDED);
 }
@@ -154,9 +150,8 @@ sundog_inbox_take(SundogInbox *inbox, GArray *items, int64_t wait_us)
 {
     g_array_set_size(items, 0);
     pthread_mutex_lock(&inbox->lock);
-    if (wait_us != 0) {
+    if (wait_us != 0)
         wait_for_items(inbox, wait_us);
-    }
     SundogInboxState state = inbox->state;
     if (inbox->items->len > 0) {
         g_array_append_vals(items, inbox->items->data, inbox->items->len);

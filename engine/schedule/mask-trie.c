@@ -14,12 +14,10 @@ compare_entries(const void *a, const void *b)
 {
     const Entry *left = a, *right = b;
     int order = memcmp(left->bytes, right->bytes, MIN(left->n_bytes, right->n_bytes));
-    if (order != 0) {
+    if (order != 0)
         return order;
-    }
-    if (left->n_bytes != right->n_bytes) {
+    if (left->n_bytes != right->n_bytes)
         return left->n_bytes < right->n_bytes ? -1 : 1;
-    }
     return left->token < right->token ? -1 : left->token > right->token;
 }
 
@@ -28,9 +26,8 @@ copy_tokens(SundogMaskTrie *trie, const uint32_t *ends, const uint8_t *bytes, si
 {
     uint32_t last = 0;
     for (uint32_t i = 0; i < trie->n_tokens; i++) {
-        if (ends[i] < last || ends[i] > n_bytes) {
+        if (ends[i] < last || ends[i] > n_bytes)
             return false;
-        }
         last = ends[i];
     }
     trie->ends = g_memdup2(ends, trie->n_tokens * sizeof *ends);
@@ -54,13 +51,11 @@ sort_entries(const SundogMaskTrie *trie, uint32_t *n_entries)
     for (uint32_t i = 0; i < trie->n_tokens; i++) {
         Entry entry = {.token = i};
         entry.bytes = sundog_mask_trie_get_bytes(trie, i, &entry.n_bytes);
-        if (entry.n_bytes > 0 && entry.n_bytes <= SUNDOG_MASK_MAX_TOKEN_BYTES) {
+        if (entry.n_bytes > 0 && entry.n_bytes <= SUNDOG_MASK_MAX_TOKEN_BYTES)
             entries[(*n_entries)++] = entry;
-        }
     }
-    if (*n_entries > 0) {
+    if (*n_entries > 0)
         qsort(entries, *n_entries, sizeof *entries, compare_entries);
-    }
     return entries;
 }
 
@@ -68,9 +63,8 @@ static uint32_t
 count_common(const Entry *a, const Entry *b)
 {
     uint32_t n = 0, most = MIN(a->n_bytes, b->n_bytes);
-    while (n < most && a->bytes[n] == b->bytes[n]) {
+    while (n < most && a->bytes[n] == b->bytes[n])
         n++;
-    }
     return n;
 }
 
@@ -79,9 +73,8 @@ static void
 close_path(SundogMaskNode *nodes, uint32_t n_nodes, const uint32_t *path, uint32_t *depth,
            uint32_t to)
 {
-    for (; *depth > to; (*depth)--) {
+    for (; *depth > to; (*depth)--)
         nodes[path[*depth]].next = n_nodes;
-    }
 }
 
 static bool
@@ -95,11 +88,9 @@ static uint32_t
 select_entries(const Entry *entries, uint32_t n_entries, SundogMaskWalk walk, Entry *selected)
 {
     uint32_t n_selected = 0;
-    for (uint32_t i = 0; i < n_entries; i++) {
-        if (is_of_walk(&entries[i], walk)) {
+    for (uint32_t i = 0; i < n_entries; i++)
+        if (is_of_walk(&entries[i], walk))
             selected[n_selected++] = entries[i];
-        }
-    }
     return n_selected;
 }
 
@@ -137,9 +128,8 @@ sundog_mask_trie_new(const uint32_t *ends, uint32_t n_tokens, const uint8_t *byt
 {
     g_autoptr(SundogMaskTrie) trie = g_new0(SundogMaskTrie, 1);
     trie->n_tokens = n_tokens;
-    if (!copy_tokens(trie, ends, bytes, n_bytes)) {
+    if (!copy_tokens(trie, ends, bytes, n_bytes))
         return NULL;
-    }
     trie->same = g_new(uint32_t, n_tokens);
     memset(trie->same, 0xff, n_tokens * sizeof *trie->same);
     uint32_t n_entries;
@@ -156,9 +146,8 @@ void
 sundog_mask_trie_free(SundogMaskTrie *trie)
 {
     if (trie) {
-        for (int i = 0; i < SUNDOG_N_MASK_WALKS; i++) {
+        for (int i = 0; i < SUNDOG_N_MASK_WALKS; i++)
             g_free(trie->walks[i].nodes);
-        }
         g_free(trie->same);
         g_free(trie->ends);
         g_free(trie->bytes);

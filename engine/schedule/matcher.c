@@ -85,19 +85,16 @@ free_part(Part *part)
 static void
 forget_parts(SundogMatcher *matcher)
 {
-    for (int walk = 0; walk < SUNDOG_N_MASK_WALKS; walk++) {
-        for (uint32_t i = 0; i < matcher->automaton->n_states; i++) {
+    for (int walk = 0; walk < SUNDOG_N_MASK_WALKS; walk++)
+        for (uint32_t i = 0; i < matcher->automaton->n_states; i++)
             free_part(g_steal_pointer(&matcher->parts[walk][i]));
-        }
-    }
 }
 
 void
 sundog_matcher_unref(SundogMatcher *matcher)
 {
-    if (!matcher || --matcher->n_references > 0) {
+    if (!matcher || --matcher->n_references > 0)
         return;
-    }
     forget_parts(matcher);
     sundog_frontiers_free(matcher->frontiers);
     sundog_automaton_free(matcher->automaton);
@@ -105,9 +102,8 @@ sundog_matcher_unref(SundogMatcher *matcher)
     g_hash_table_unref(matcher->clamped);
     g_array_unref(matcher->found);
     g_array_unref(matcher->exits);
-    for (int i = 0; i < SUNDOG_N_MASK_WALKS; i++) {
+    for (int i = 0; i < SUNDOG_N_MASK_WALKS; i++)
         g_free(matcher->parts[i]);
-    }
     g_free(matcher->path);
     g_free(matcher);
 }
@@ -150,13 +146,11 @@ walk(SundogMatcher *matcher, const SundogMaskNode *nodes, uint32_t frontier, uin
         }
         path[node->depth] = next;
         for (uint32_t token = node->token; token != SUNDOG_MASK_NO_TOKEN;
-             token = matcher->trie->same[token]) {
+             token = matcher->trie->same[token])
             g_array_append_val(matcher->found, token);
-        }
         if (notes_exits && node->next > i + 1 &&
-            sundog_frontiers_get(matcher->frontiers, next)->accepting) {
+            sundog_frontiers_get(matcher->frontiers, next)->accepting)
             g_array_append_val(matcher->exits, i);
-        }
         i++;
     }
 }
@@ -164,17 +158,15 @@ walk(SundogMatcher *matcher, const SundogMaskNode *nodes, uint32_t frontier, uin
 static void
 add_tokens(uint64_t *mask, const uint32_t *tokens, uint32_t n_tokens)
 {
-    for (uint32_t i = 0; i < n_tokens; i++) {
+    for (uint32_t i = 0; i < n_tokens; i++)
         mask[tokens[i] / 64] |= (uint64_t)1 << tokens[i] % 64;
-    }
 }
 
 static Part *
 get_part(SundogMatcher *matcher, SundogMaskWalk of, uint32_t state)
 {
-    if (matcher->parts[of][state]) {
+    if (matcher->parts[of][state])
         return matcher->parts[of][state];
-    }
     const SundogMaskNodes *nodes = &matcher->trie->walks[of];
     Part *part = g_new0(Part, 1);
     SundogPlace place = {state, SUNDOG_FRAME_NONE};
@@ -216,16 +208,13 @@ add_place(SundogMatcher *matcher, SundogMaskWalk of, SundogPlace place, uint64_t
 {
     const SundogMaskNode *nodes = matcher->trie->walks[of].nodes;
     const Part *part = get_part(matcher, of, place.state);
-    if (part->bits) {
-        for (size_t i = 0; i < matcher->n_words; i++) {
+    if (part->bits)
+        for (size_t i = 0; i < matcher->n_words; i++)
             mask[i] |= part->bits[i];
-        }
-    } else {
+    else
         add_tokens(mask, part->tokens, part->n_tokens);
-    }
-    if (place.frame == SUNDOG_FRAME_NONE || part->n_exits == 0) {
+    if (place.frame == SUNDOG_FRAME_NONE || part->n_exits == 0)
         return;
-    }
     uint32_t back = get_return(matcher, place.frame);
     g_array_set_size(matcher->found, 0);
     for (uint32_t i = 0; i < part->n_exits; i++) {
@@ -243,16 +232,14 @@ clamp_count(const SundogMatcher *matcher, SundogFrame frame)
     const SundogAutomatonEdge *edge =
         &matcher->automaton->edges[matcher->automaton->first_edges[frame.state]];
     uint32_t margin = SUNDOG_MASK_SHORT_BYTES + 1, count = frame.count;
-    if (count == 0 || edge->kind != SUNDOG_AUTOMATON_REPEAT) {
+    if (count == 0 || edge->kind != SUNDOG_AUTOMATON_REPEAT)
         return count;
-    }
     if (count < edge->least) {
         /* Counts with as much before the least, and so before the most, are alike. */
         return edge->least - count > margin && edge->least > margin + 1 ? 1 : count;
     }
-    if (edge->most == SUNDOG_AUTOMATON_UNBOUNDED || edge->most - count <= margin) {
+    if (edge->most == SUNDOG_AUTOMATON_UNBOUNDED || edge->most - count <= margin)
         return count;
-    }
     return MAX(edge->least, 1u);
 }
 
@@ -292,9 +279,8 @@ clamp(SundogMatcher *matcher, uint32_t number)
     if (frontier->clamped == 0) {
         g_autofree SundogPlace *places =
             g_memdup2(frontier->places, frontier->n_places * sizeof *places);
-        for (uint32_t i = 0; i < frontier->n_places; i++) {
+        for (uint32_t i = 0; i < frontier->n_places; i++)
             places[i].frame = clamp_frame(matcher, places[i].frame);
-        }
         uint32_t clamped = sundog_frontiers_find_places(matcher->frontiers, places,
                                                         frontier->n_places, frontier->accepting);
         frontier = sundog_frontiers_get(matcher->frontiers, number);
@@ -324,12 +310,10 @@ take(const SundogMatcher *matcher, uint32_t frontier, uint32_t token)
     const uint8_t *bytes = token < matcher->trie->n_tokens
                                ? sundog_mask_trie_get_bytes(matcher->trie, token, &n_bytes)
                                : NULL;
-    if (n_bytes == 0) {
+    if (n_bytes == 0)
         return SUNDOG_FRONTIER_DEAD;
-    }
-    for (uint32_t i = 0; i < n_bytes && frontier != SUNDOG_FRONTIER_DEAD; i++) {
+    for (uint32_t i = 0; i < n_bytes && frontier != SUNDOG_FRONTIER_DEAD; i++)
         frontier = sundog_frontiers_step(matcher->frontiers, frontier, bytes[i]);
-    }
     return frontier;
 }
 
@@ -337,9 +321,8 @@ bool
 sundog_match_advance(SundogMatch *match, const uint32_t *tokens, uint32_t n_tokens)
 {
     SundogMatcher *matcher = match->matcher;
-    if (is_full(matcher)) {
+    if (is_full(matcher))
         forget(matcher);
-    }
     sundog_frontiers_begin(matcher->frontiers);
     if (match->generation != matcher->generation || match->n_taken > n_tokens) {
         match->generation = matcher->generation;
@@ -347,9 +330,8 @@ sundog_match_advance(SundogMatch *match, const uint32_t *tokens, uint32_t n_toke
         match->frontier = sundog_frontiers_find(matcher->frontiers, matcher->automaton->start, 0,
                                                 SUNDOG_FRAME_NONE);
     }
-    while (match->n_taken < n_tokens && match->frontier != SUNDOG_FRONTIER_DEAD) {
+    while (match->n_taken < n_tokens && match->frontier != SUNDOG_FRONTIER_DEAD)
         match->frontier = take(matcher, match->frontier, tokens[match->n_taken++]);
-    }
     return match->frontier != SUNDOG_FRONTIER_DEAD;
 }
 
@@ -357,9 +339,8 @@ static void
 add_places(SundogMatcher *matcher, SundogMaskWalk of, uint32_t number, uint64_t *mask)
 {
     const SundogFrontier *frontier = sundog_frontiers_get(matcher->frontiers, number);
-    for (uint32_t i = 0; i < frontier->n_places; i++) {
+    for (uint32_t i = 0; i < frontier->n_places; i++)
         add_place(matcher, of, frontier->places[i], mask);
-    }
 }
 
 /* Short tokens, from the frontier that stands for all that are alike in them. */
@@ -390,9 +371,8 @@ sundog_match_get_mask(SundogMatch *match)
         g_autofree uint64_t *mask = g_new0(uint64_t, matcher->n_words);
         add_short(matcher, match->frontier, mask);
         add_places(matcher, SUNDOG_MASK_LONG, match->frontier, mask);
-        if (sundog_frontiers_is_exhausted(matcher->frontiers)) {
+        if (sundog_frontiers_is_exhausted(matcher->frontiers))
             return NULL;
-        }
         frontier->mask = g_steal_pointer(&mask);
         matcher->n_mask_bytes += matcher->n_words * sizeof *mask;
     }

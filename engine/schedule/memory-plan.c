@@ -32,9 +32,8 @@ refuse(GError **error, const SundogMemoryNeeds *needs)
 static uint64_t
 count_states(const SundogMemoryNeeds *needs, uint64_t n_left)
 {
-    if (needs->state_bytes == 0) {
+    if (needs->state_bytes == 0)
         return 0;
-    }
     uint64_t n_states = MIN(n_left / 8 / needs->state_bytes, 2 * (uint64_t)needs->max_sequences);
     return MAX(n_states, FEWEST_STATES);
 }
@@ -60,9 +59,8 @@ sundog_memory_plan_make(SundogMemoryPlan *plan, const SundogMemoryNeeds *needs, 
     }
     n_pages = MIN(n_pages, context_pages * needs->max_sequences + 1);
     n_pages = MIN(n_pages, needs->max_pages);
-    if (n_pages < 2 || n_pages > INT32_MAX) {
+    if (n_pages < 2 || n_pages > INT32_MAX)
         return refuse(error, needs);
-    }
     plan->pool_pages = (int64_t)n_pages;
     plan->pool_states = (int64_t)n_states + 1;
     plan->context_length =
@@ -75,13 +73,11 @@ static bool
 read_number(const char *path, const char *key, uint64_t *value)
 {
     g_autofree char *text = NULL;
-    if (!g_file_get_contents(path, &text, NULL, NULL)) {
+    if (!g_file_get_contents(path, &text, NULL, NULL))
         return false;
-    }
     const char *at = strstr(text, key);
-    if (!at) {
+    if (!at)
         return false;
-    }
     char *end;
     const char *start = at + strlen(key);
     *value = g_ascii_strtoull(start, &end, 10);
@@ -93,9 +89,8 @@ static uint64_t
 get_left_in_group(const char *limit_path, const char *used_path)
 {
     uint64_t limit, used;
-    if (!read_number(limit_path, "", &limit) || !read_number(used_path, "", &used)) {
+    if (!read_number(limit_path, "", &limit) || !read_number(used_path, "", &used))
         return UINT64_MAX;
-    }
     return limit > used ? limit - used : 0;
 }
 
@@ -103,9 +98,8 @@ uint64_t
 sundog_memory_get_available(void)
 {
     uint64_t n_kib;
-    if (!read_number("/proc/meminfo", "MemAvailable:", &n_kib)) {
+    if (!read_number("/proc/meminfo", "MemAvailable:", &n_kib))
         return 0;
-    }
     uint64_t n_bytes = n_kib * 1024;
     n_bytes = MIN(n_bytes,
                   get_left_in_group("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"));

@@ -62,9 +62,8 @@ sundog_outbox_token(SundogOutbox *outbox, const SundogRequest *request, uint32_t
 void
 sundog_outbox_end_step(SundogOutbox *outbox, uint64_t step)
 {
-    if (outbox->n_rows == 0) {
+    if (outbox->n_rows == 0)
         return;
-    }
     GVariant *rows = g_variant_new_fixed_array(G_VARIANT_TYPE("(tuu)"), outbox->rows,
                                                outbox->n_rows, sizeof *outbox->rows);
     sundog_frame_append(outbox->bytes, SUNDOG_MESSAGE_TOKENS,

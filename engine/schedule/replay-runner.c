@@ -105,9 +105,8 @@ find_buffers(SundogReplayRunner *runner)
     };
     for (size_t i = 0; i < G_N_ELEMENTS(buffers); i++) {
         void *buffer = sundog_replay_get_buffer(runner->replay, buffers[i].name);
-        if (!buffer) {
+        if (!buffer)
             return buffers[i].name;
-        }
         *(void **)buffers[i].field = buffer;
     }
     return NULL;

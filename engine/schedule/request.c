@@ -75,20 +75,17 @@ sundog_request_get_n_left(const SundogRequest *request)
 bool
 sundog_request_is_end(const SundogRequest *request, uint32_t token)
 {
-    for (uint32_t i = 0; i < request->n_ends; i++) {
-        if (request->ends[i] == token) {
+    for (uint32_t i = 0; i < request->n_ends; i++)
+        if (request->ends[i] == token)
             return true;
-        }
-    }
     return false;
 }
 
 uint32_t
 sundog_request_get_n_history(const SundogRequest *request, uint32_t n_tokens, uint32_t width)
 {
-    if (!request->penalizes) {
+    if (!request->penalizes)
         return 0;
-    }
     uint32_t n_wanted = request->penalty_window > 0 ? MIN(request->penalty_window, n_tokens)
                                                     : n_tokens - request->n_prompt;
     return MIN(n_wanted, width);

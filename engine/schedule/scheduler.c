@@ -69,9 +69,8 @@ static void
 insert_running(SundogScheduler *scheduler, SundogRequest *request)
 {
     uint32_t i = scheduler->n_running++;
-    for (; i > 0 && scheduler->running[i - 1]->arrival > request->arrival; i--) {
+    for (; i > 0 && scheduler->running[i - 1]->arrival > request->arrival; i--)
         scheduler->running[i] = scheduler->running[i - 1];
-    }
     scheduler->running[i] = request;
 }
 
@@ -123,9 +122,8 @@ open_request(SundogScheduler *scheduler, SundogRequest *request)
     uint32_t n_reserve =
         MIN(request->n_tokens + scheduler->runner->page_tokens, scheduler->context_length);
     if (!sundog_cache_open_sequence(scheduler->cache, &request->state, request->tokens,
-                                    request->n_tokens, n_reserve, request->keeps)) {
+                                    request->n_tokens, n_reserve, request->keeps))
         return false;
-    }
     request->restores = scheduler->options.recorder && request->keeps;
     if (!request->admitted) {
         count_cached(scheduler, request);
@@ -140,9 +138,8 @@ admit_waiting(SundogScheduler *scheduler)
 {
     while (scheduler->n_running < scheduler->runner->max.n_sequences) {
         SundogRequest *request = g_queue_peek_head(&scheduler->waiting);
-        if (!request || !open_request(scheduler, request)) {
+        if (!request || !open_request(scheduler, request))
             return;
-        }
         g_queue_pop_head(&scheduler->waiting);
         insert_running(scheduler, request);
     }
@@ -160,9 +157,8 @@ restore_prompts(SundogScheduler *scheduler, int64_t start_us)
                                                      request->tokens, request->n_tokens);
         }
         scheduler->statistics.n_restored_tokens += request->state.n_valid - n_before;
-        if (!request->admitted) {
+        if (!request->admitted)
             count_cached(scheduler, request);
-        }
     }
 }
 
@@ -172,11 +168,9 @@ make_room(SundogScheduler *scheduler)
 {
     for (uint32_t i = 0; i < scheduler->n_running; i++) {
         SundogRequest *request = scheduler->running[i];
-        while (!sundog_cache_reserve(scheduler->cache, &request->state, request->n_tokens)) {
-            if (preempt_youngest(scheduler) == request) {
+        while (!sundog_cache_reserve(scheduler->cache, &request->state, request->n_tokens))
+            if (preempt_youngest(scheduler) == request)
                 return;
-            }
-        }
     }
 }
 
@@ -201,9 +195,8 @@ static uint32_t
 count_decoding(const SundogScheduler *scheduler)
 {
     uint32_t n_decoding = 0;
-    for (uint32_t i = 0; i < scheduler->n_running; i++) {
+    for (uint32_t i = 0; i < scheduler->n_running; i++)
         n_decoding += is_decoding(scheduler->running[i]);
-    }
     return n_decoding;
 }
 
@@ -214,16 +207,14 @@ draft_tokens(SundogScheduler *scheduler, SundogRequest *request, uint32_t n_deco
              uint32_t n_most)
 {
     if (!request->drafts || scheduler->runner->max_drafts == 0 ||
-        !sundog_draft_find(&request->draft, request->tokens, request->n_tokens)) {
+        !sundog_draft_find(&request->draft, request->tokens, request->n_tokens))
         return 0;
-    }
     n_most = MIN(n_most, scheduler->runner->max_drafts);
     n_most = MIN(n_most, request->n_limit - request->n_tokens - 1);
     uint32_t n_drafts = sundog_step_budget_get_n_drafts(&scheduler->budget, n_decoding,
                                                         request->draft.share, n_most);
-    if (!sundog_cache_reserve(scheduler->cache, &request->state, request->n_tokens + n_drafts)) {
+    if (!sundog_cache_reserve(scheduler->cache, &request->state, request->n_tokens + n_drafts))
         return 0;
-    }
     sundog_draft_write(&request->draft, request->tokens, request->n_tokens, n_drafts);
     return sundog_constraints_count_allowed(request, n_drafts);
 }
@@ -270,9 +261,8 @@ run_programs(SundogScheduler *scheduler, GError **error)
 {
     const SundogStepRunner *runner = scheduler->runner;
     SundogStepSize *size = &scheduler->batch->size;
-    if (!runner->forward(runner->data, size, error)) {
+    if (!runner->forward(runner->data, size, error))
         return false;
-    }
     sundog_constraints_fill(scheduler->batch->requests, size, runner);
     return size->n_logit_rows == 0 || runner->sample(runner->data, size, error);
 }
@@ -308,9 +298,8 @@ count_right(const SundogScheduler *scheduler, const SundogRequest *request)
     const uint32_t *drafts = request->tokens + request->n_tokens;
     uint32_t n_right = 0;
     while (n_right < request->n_drafts && sampled[n_right] == (int32_t)drafts[n_right] &&
-           !sundog_request_is_end(request, drafts[n_right])) {
+           !sundog_request_is_end(request, drafts[n_right]))
         n_right++;
-    }
     return n_right;
 }
 
@@ -318,9 +307,8 @@ count_right(const SundogScheduler *scheduler, const SundogRequest *request)
 static void
 judge_drafts(SundogScheduler *scheduler, SundogRequest *request)
 {
-    if (request->logit_row == UINT32_MAX || !request->drafts) {
+    if (request->logit_row == UINT32_MAX || !request->drafts)
         return;
-    }
     uint32_t n_right = count_right(scheduler, request);
     sundog_draft_learn(&request->draft, request->tokens, request->n_tokens,
                        (uint32_t)scheduler->runner->token[request->logit_row], request->n_drafts,
@@ -337,16 +325,13 @@ typedef enum { ROW_GOES_ON, ROW_STOPS, ROW_IS_FULL, ROW_IS_STUCK, ROW_IS_NOT_FIN
 static RowEnd
 take_token(SundogScheduler *scheduler, SundogRequest *request, int32_t token)
 {
-    if (token < 0 || (uint32_t)token >= scheduler->runner->n_vocabulary) {
+    if (token < 0 || (uint32_t)token >= scheduler->runner->n_vocabulary)
         return ROW_IS_NOT_FINITE;
-    }
-    if (sundog_request_is_end(request, (uint32_t)token)) {
+    if (sundog_request_is_end(request, (uint32_t)token))
         return ROW_STOPS;
-    }
     append_token(scheduler, request, (uint32_t)token);
-    if (sundog_constraints_is_complete(request)) {
+    if (sundog_constraints_is_complete(request))
         return ROW_STOPS;
-    }
     return request->n_tokens == request->n_limit ? ROW_IS_FULL : ROW_GOES_ON;
 }
 
@@ -355,15 +340,12 @@ static RowEnd
 take_tokens(SundogScheduler *scheduler, SundogRequest *request)
 {
     RowEnd end = ROW_GOES_ON;
-    if (request->logit_row == UINT32_MAX) {
+    if (request->logit_row == UINT32_MAX)
         return end;
-    }
-    if (request->is_stuck) {
+    if (request->is_stuck)
         return ROW_IS_STUCK;
-    }
-    for (uint32_t i = 0; i <= request->n_drafts && end == ROW_GOES_ON; i++) {
+    for (uint32_t i = 0; i <= request->n_drafts && end == ROW_GOES_ON; i++)
         end = take_token(scheduler, request, scheduler->runner->token[request->logit_row + i]);
-    }
     return end;
 }
 
@@ -401,9 +383,8 @@ advance_request(SundogScheduler *scheduler, SundogRequest *request)
 {
     sundog_cache_advance(scheduler->cache, &request->state, request->tokens,
                          request->state.n_valid + request->n_rows);
-    if (!request->sampled) {
+    if (!request->sampled)
         sundog_outbox_prefill(scheduler->outbox, request);
-    }
 }
 
 static void
@@ -417,9 +398,8 @@ take_results(SundogScheduler *scheduler)
         ends[i] = take_tokens(scheduler, scheduler->batch->requests[i]);
     }
     sundog_outbox_end_step(scheduler->outbox, scheduler->statistics.n_steps);
-    for (uint32_t i = 0; i < n_sequences; i++) {
+    for (uint32_t i = 0; i < n_sequences; i++)
         end_row(scheduler, scheduler->batch->requests[i], ends[i]);
-    }
 }
 
 /* The public edge */
@@ -431,12 +411,10 @@ sundog_scheduler_new(const SundogSchedulerOptions *options, const SundogStepRunn
     g_return_val_if_fail(runner->max.n_sequences <= runner->max.n_tokens, NULL);
     SundogScheduler *scheduler = g_new0(SundogScheduler, 1);
     scheduler->options = *options;
-    if (scheduler->options.max_queued == 0) {
+    if (scheduler->options.max_queued == 0)
         scheduler->options.max_queued = DEFAULT_MAX_QUEUED;
-    }
-    if (scheduler->options.gap_us == 0) {
+    if (scheduler->options.gap_us == 0)
         scheduler->options.gap_us = SUNDOG_SCHEDULER_GAP_US;
-    }
     scheduler->runner = runner;
     scheduler->outbox = sundog_outbox_new(outbox, runner->max.n_logit_rows);
     scheduler->cache =
@@ -488,11 +466,9 @@ sundog_scheduler_get_context_length(const SundogScheduler *scheduler)
 static bool
 has_unknown_token(const SundogScheduler *scheduler, const uint32_t *tokens, uint32_t n_tokens)
 {
-    for (uint32_t i = 0; i < n_tokens; i++) {
-        if (tokens[i] >= scheduler->runner->n_vocabulary) {
+    for (uint32_t i = 0; i < n_tokens; i++)
+        if (tokens[i] >= scheduler->runner->n_vocabulary)
             return true;
-        }
-    }
     return false;
 }
 
@@ -537,9 +513,8 @@ sundog_scheduler_set_vocabulary(SundogScheduler *scheduler, const SundogWireVoca
 static bool
 constrain(SundogScheduler *scheduler, SundogRequest *request, const SundogSubmit *submit)
 {
-    if (submit->n_automaton == 0) {
+    if (submit->n_automaton == 0)
         return true;
-    }
     g_autoptr(GError) error = NULL;
     g_autoptr(SundogMatcher) matcher = sundog_constraints_dup_matcher(
         scheduler->constraints, submit->automaton, submit->n_automaton, &error);
@@ -633,17 +608,15 @@ sundog_scheduler_step(SundogScheduler *scheduler)
     uint32_t n_decoding = count_decoding(scheduler);
     uint32_t n_drafts = pack_decoding(scheduler, n_decoding);
     uint32_t n_prefill = pack_prefill(scheduler);
-    if (scheduler->batch->size.n_tokens == 0) {
+    if (scheduler->batch->size.n_tokens == 0)
         return;
-    }
     sundog_step_batch_finish(scheduler->batch);
     scheduler->statistics.n_steps++;
     g_autoptr(GError) error = NULL;
-    if (run_programs(scheduler, &error)) {
+    if (run_programs(scheduler, &error))
         take_results(scheduler);
-    } else {
+    else
         fail_step(scheduler, error ? error->message : "the step could not run");
-    }
     int64_t step_us = now_us(scheduler) - start_us;
     sundog_step_budget_learn(&scheduler->budget, n_decoding, n_drafts, n_prefill, step_us);
     scheduler->statistics.step_us += (uint64_t)step_us;

@@ -88,9 +88,8 @@ sundog_step_batch_add(SundogStepBatch *batch, SundogRequest *request, uint32_t n
     size->sequence_pages = MAX(size->sequence_pages, n_pages_read(batch, request));
 
     request->logit_row = UINT32_MAX;
-    if (n_rows == n_left) {
+    if (n_rows == n_left)
         add_logit_rows(batch, request);
-    }
 }
 
 static void
@@ -102,9 +101,8 @@ fill_page_table(const SundogStepBatch *batch, uint32_t sequence)
     int32_t *row = batch->runner->page_table + (size_t)sequence * width;
     g_assert(n_pages <= request->state.n_pages);
     memcpy(row, request->state.pages, n_pages * sizeof *row);
-    for (uint32_t i = n_pages; i < width; i++) {
+    for (uint32_t i = n_pages; i < width; i++)
         row[i] = SUNDOG_NULL_PAGE;
-    }
 }
 
 static void
@@ -125,8 +123,7 @@ sundog_step_batch_finish(SundogStepBatch *batch)
     for (uint32_t i = 0; i < batch->size.n_sequences; i++) {
         const SundogRequest *request = batch->requests[i];
         fill_page_table(batch, i);
-        if (request->logit_row != UINT32_MAX) {
+        if (request->logit_row != UINT32_MAX)
             fill_sampling(batch, request);
-        }
     }
 }

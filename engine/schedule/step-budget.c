@@ -21,9 +21,8 @@ uint32_t
 sundog_step_budget_get(const SundogStepBudget *budget, uint32_t n_decoding)
 {
     uint32_t n_free = budget->max_tokens - MIN(n_decoding, budget->max_tokens);
-    if (budget->token_us <= 0) {
+    if (budget->token_us <= 0)
         return MIN(n_free, 4 * LEAST_TOKENS); /* a first, small step to measure */
-    }
     double target_us = n_decoding > 0 ? budget->gap_us - budget->decode_us : ALONE_US;
     double n_tokens = CLAMP(target_us / budget->token_us, LEAST_TOKENS, budget->max_tokens);
     return MIN(n_free, (uint32_t)n_tokens);
@@ -39,12 +38,10 @@ uint32_t
 sundog_step_budget_get_n_drafts(const SundogStepBudget *budget, uint32_t n_decoding, double share,
                                 uint32_t n_most)
 {
-    if (budget->decode_us <= 0) {
+    if (budget->decode_us <= 0)
         return 0;
-    }
-    if (budget->draft_us <= 0) {
+    if (budget->draft_us <= 0)
         return MIN(n_most, 1); /* one, to measure */
-    }
     double n_tokens = n_decoding;
     double step_us = budget->decode_us;
     double gain = share;

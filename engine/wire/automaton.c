@@ -37,9 +37,8 @@ sundog_automaton_write(const SundogAutomaton *automaton, uint32_t *n_words)
     *next++ = automaton->n_states;
     *next++ = automaton->n_edges;
     *next++ = automaton->start;
-    for (uint32_t i = 0; i < automaton->n_states; i++) {
+    for (uint32_t i = 0; i < automaton->n_states; i++)
         *next++ = automaton->first_edges[i] << 1 | automaton->accepting[i];
-    }
     for (uint32_t i = 0; i < automaton->n_edges; i++) {
         const SundogAutomatonEdge *edge = &automaton->edges[i];
         *next++ = edge->kind | (uint32_t)edge->low << 8 | (uint32_t)edge->high << 16;
@@ -71,12 +70,10 @@ check_edge(const SundogAutomaton *automaton, uint32_t state, uint32_t index, GEr
     uint32_t n = automaton->first_edges[state + 1] - automaton->first_edges[state];
     if (edge->kind > SUNDOG_AUTOMATON_REPEAT || edge->to >= automaton->n_states ||
         edge->rule >= automaton->n_states || edge->low > edge->high || edge->least > edge->most ||
-        edge->least == SUNDOG_AUTOMATON_UNBOUNDED) {
+        edge->least == SUNDOG_AUTOMATON_UNBOUNDED)
         return refuse(error, "an automaton whose edge %u of %u is none", index, automaton->n_edges);
-    }
-    if (edge->kind == SUNDOG_AUTOMATON_REPEAT && n != 1) {
+    if (edge->kind == SUNDOG_AUTOMATON_REPEAT && n != 1)
         return refuse(error, "an automaton whose state %u repeats and has %u edges", state, n);
-    }
     return true;
 }
 
@@ -93,11 +90,9 @@ check(const SundogAutomaton *automaton, GError **error)
             return refuse(error, "an automaton whose state %u has the edges %u to %u of %u", i,
                           first, end, automaton->n_edges);
         }
-        for (uint32_t j = first; j < end; j++) {
-            if (!check_edge(automaton, i, j, error)) {
+        for (uint32_t j = first; j < end; j++)
+            if (!check_edge(automaton, i, j, error))
                 return false;
-            }
-        }
     }
     return true;
 }

@@ -100,9 +100,8 @@ set_timer(SundogEngineProcess *process, unsigned ms, GSourceFunc func)
 static void
 process_unref(SundogEngineProcess *process)
 {
-    if (--process->n_references > 0) {
+    if (--process->n_references > 0)
         return;
-    }
     g_byte_array_unref(process->queue);
     sundog_frame_decoder_free(process->decoder);
     g_string_free(process->line, TRUE);
@@ -125,21 +124,18 @@ describe_end(const SundogEngineProcess *process, const char *log)
         g_string_append_printf(text, "ended with exit status %d",
                                WEXITSTATUS(process->wait_status));
     }
-    if (process->error) {
+    if (process->error)
         g_string_append_printf(text, " after it sent %s", process->error->message);
-    }
-    if (*log) {
+    if (*log)
         g_string_append_printf(text, "; the last it wrote:\n%s", log);
-    }
     return g_string_free(text, FALSE);
 }
 
 static void
 finish(SundogEngineProcess *process)
 {
-    if (process->ended) {
+    if (process->ended)
         return;
-    }
     process->ended = true;
     clear_timer(process);
     end_close(&process->input);
@@ -155,9 +151,8 @@ finish(SundogEngineProcess *process)
         .log = log,
         .text = text,
     };
-    if (!process->freed && process->options.ended) {
+    if (!process->freed && process->options.ended)
         process->options.ended(process, &end, process->options.data);
-    }
 }
 
 static gboolean
@@ -174,14 +169,12 @@ drain_expired(gpointer data)
 static void
 finish_when_drained(SundogEngineProcess *process)
 {
-    if (!process->reaped || process->ended) {
+    if (!process->reaped || process->ended)
         return;
-    }
-    if (process->output.fd < 0 && process->log.fd < 0) {
+    if (process->output.fd < 0 && process->log.fd < 0)
         finish(process);
-    } else if (!process->timer) {
+    else if (!process->timer)
         set_timer(process, DRAIN_MS, drain_expired);
-    }
 }
 
 static void
@@ -217,18 +210,16 @@ stage_expired(gpointer data)
 static void
 enter_stage(SundogEngineProcess *process, Stage stage)
 {
-    if (process->reaped || process->stage >= stage) {
+    if (process->reaped || process->stage >= stage)
         return;
-    }
     process->stage = stage;
     if (stage >= STAGE_TERMINATED) {
         end_close(&process->input);
         kill(process->pid, stage == STAGE_KILLED ? SIGKILL : SIGTERM);
     }
     clear_timer(process);
-    if (stage < STAGE_KILLED) {
+    if (stage < STAGE_KILLED)
         set_timer(process, process->options.stop_ms, stage_expired);
-    }
 }
 
 static void
@@ -258,9 +249,8 @@ hand_out_frames(SundogEngineProcess *process)
             fail_wire(process, error);
             return;
         }
-        if (!payload) {
+        if (!payload)
             return;
-        }
         process->options.frame(process, type, payload, process->options.data);
     }
 }
@@ -273,13 +263,12 @@ read_end(SundogEngineProcess *process, End *end,
     char buffer[READ_BYTES];
     for (int i = 0; i < READS_AT_ONCE && end->fd >= 0; i++) {
         ssize_t n_read = read(end->fd, buffer, sizeof buffer);
-        if (n_read > 0) {
+        if (n_read > 0)
             take(process, buffer, (size_t)n_read);
-        } else if (n_read == 0) {
+        else if (n_read == 0)
             return false;
-        } else if (errno != EINTR) {
+        else if (errno != EINTR)
             return errno == EAGAIN;
-        }
     }
     return true;
 }
@@ -299,9 +288,8 @@ output_ready(int fd, GIOCondition condition, gpointer data)
     if (!read_end(process, &process->output, take_output) && !process->freed) {
         end_close(&process->output);
         /* A child that closed its output is of no use, even where it still runs. */
-        if (!process->reaped && !process->timer) {
+        if (!process->reaped && !process->timer)
             set_timer(process, DRAIN_MS, stage_expired);
-        }
     }
     finish_when_drained(process);
     process_unref(process);
@@ -315,15 +303,12 @@ flush_line(SundogEngineProcess *process)
 {
     char *line = g_utf8_make_valid(process->line->str, (gssize)process->line->len);
     g_string_truncate(process->line, 0);
-    for (char *c = line; *c; c++) {
-        if (g_ascii_iscntrl(*c) && *c != '\t') {
+    for (char *c = line; *c; c++)
+        if (g_ascii_iscntrl(*c) && *c != '\t')
             *c = ' ';
-        }
-    }
     g_queue_push_tail(&process->lines, line);
-    if (g_queue_get_length(&process->lines) > SUNDOG_ENGINE_LOG_LINES) {
+    if (g_queue_get_length(&process->lines) > SUNDOG_ENGINE_LOG_LINES)
         g_free(g_queue_pop_head(&process->lines));
-    }
     if (!process->freed && process->options.log) {
         g_autofree char *copy = g_strdup(line);
         process->options.log(process, copy, process->options.data);
@@ -338,9 +323,8 @@ take_log(SundogEngineProcess *process, const char *data, size_t n_bytes)
             flush_line(process);
         } else {
             g_string_append_c(process->line, data[i]);
-            if (process->line->len >= MAX_LINE_BYTES) {
+            if (process->line->len >= MAX_LINE_BYTES)
                 flush_line(process);
-            }
         }
     }
 }
@@ -352,9 +336,8 @@ log_ready(int fd, GIOCondition condition, gpointer data)
     process->n_references++;
     if (!read_end(process, &process->log, take_log) && !process->freed) {
         end_close(&process->log);
-        if (process->line->len > 0) {
+        if (process->line->len > 0)
             flush_line(process);
-        }
     }
     finish_when_drained(process);
     process_unref(process);
@@ -399,9 +382,8 @@ input_ready(int fd, GIOCondition condition, gpointer data)
 {
     SundogEngineProcess *process = data;
     write_queue(process);
-    if (n_queued(process) > 0) {
+    if (n_queued(process) > 0)
         return G_SOURCE_CONTINUE;
-    }
     g_clear_pointer(&process->input.source, g_source_unref);
     return G_SOURCE_REMOVE;
 }
@@ -416,9 +398,8 @@ tie_to_parent(gpointer data)
     const pid_t *parent = data;
     /* A terminal sends Ctrl+C to the child as well; what it means is the parent's to say. */
     signal(SIGINT, SIG_IGN);
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != *parent) {
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != *parent)
         _exit(127);
-    }
 }
 
 static bool
@@ -426,9 +407,8 @@ spawn(SundogEngineProcess *process, GError **error)
 {
     g_autoptr(GPtrArray) words = g_ptr_array_new();
     g_ptr_array_add(words, (gpointer)process->options.program);
-    for (const char *const *word = process->options.arguments; word && *word; word++) {
+    for (const char *const *word = process->options.arguments; word && *word; word++)
         g_ptr_array_add(words, (gpointer)*word);
-    }
     g_ptr_array_add(words, NULL);
     pid_t parent = getpid();
     return g_spawn_async_with_pipes(NULL, (char **)words->pdata, NULL,
@@ -457,9 +437,8 @@ sundog_engine_process_start(const SundogEngineProcessOptions *options, GError **
     SundogEngineProcess *process = g_new0(SundogEngineProcess, 1);
     process->n_references = 1;
     process->options = *options;
-    if (process->options.stop_ms == 0) {
+    if (process->options.stop_ms == 0)
         process->options.stop_ms = DEFAULT_STOP_MS;
-    }
     process->context = g_main_context_ref_thread_default();
     process->queue = g_byte_array_new();
     process->decoder = sundog_frame_decoder_new();
@@ -480,9 +459,8 @@ sundog_engine_process_start(const SundogEngineProcessOptions *options, GError **
 void
 sundog_engine_process_free(SundogEngineProcess *process)
 {
-    if (!process || process->freed) {
+    if (!process || process->freed)
         return;
-    }
     process->freed = true;
     clear_timer(process);
     end_close(&process->input);
@@ -512,9 +490,8 @@ char *
 sundog_engine_process_dup_log(const SundogEngineProcess *process)
 {
     GString *text = g_string_new(NULL);
-    for (GList *link = process->lines.head; link; link = link->next) {
+    for (GList *link = process->lines.head; link; link = link->next)
         g_string_append_printf(text, "%s%s", text->len > 0 ? "\n" : "", (char *)link->data);
-    }
     return g_string_free(text, FALSE);
 }
 
@@ -536,9 +513,8 @@ sundog_engine_process_send(SundogEngineProcess *process, uint32_t type, GVariant
     sundog_frame_append(process->queue, type, sunk);
     if (!process->input.source) {
         write_queue(process);
-        if (n_queued(process) > 0) {
+        if (n_queued(process) > 0)
             end_watch(process, &process->input, G_IO_OUT | G_IO_ERR | G_IO_HUP, input_ready);
-        }
     }
     return true;
 }
@@ -547,9 +523,8 @@ void
 sundog_engine_process_stop(SundogEngineProcess *process, bool now)
 {
     process->wanted = true;
-    if (process->reaped) {
+    if (process->reaped)
         return;
-    }
     if (now) {
         enter_stage(process, STAGE_TERMINATED);
     } else if (process->stage == STAGE_RUNNING) {

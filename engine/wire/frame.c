@@ -64,9 +64,8 @@ take_payload(const char *type, const uint8_t *data, size_t n_bytes)
     g_autoptr(GBytes) bytes = g_bytes_new(data, n_bytes);
     g_autoptr(GVariant) payload =
         g_variant_ref_sink(g_variant_new_from_bytes(G_VARIANT_TYPE(type), bytes, FALSE));
-    if (!g_variant_is_normal_form(payload)) {
+    if (!g_variant_is_normal_form(payload))
         return NULL;
-    }
 #if G_BYTE_ORDER == G_BIG_ENDIAN
     return g_variant_byteswap(payload);
 #else
@@ -96,9 +95,8 @@ void
 sundog_frame_decoder_feed(SundogFrameDecoder *decoder, const void *data, size_t n_bytes)
 {
     g_return_if_fail(n_bytes <= SUNDOG_FRAME_MAX_BYTES);
-    if (!decoder->error) {
+    if (!decoder->error)
         g_byte_array_append(decoder->bytes, data, (guint)n_bytes);
-    }
 }
 
 bool
@@ -120,9 +118,8 @@ sundog_frame_decoder_next(SundogFrameDecoder *decoder, uint32_t *type, GVariant 
     uint32_t n_payload = get_u32(header);
     uint32_t number = get_u32(header + 4);
     const char *signature = sundog_message_signature(number);
-    if (!signature) {
+    if (!signature)
         return fail(decoder, error, "a frame of unknown type %u", number);
-    }
     if (n_payload > SUNDOG_FRAME_MAX_BYTES) {
         return fail(decoder, error, "a frame of %u bytes where at most %u are allowed", n_payload,
                     SUNDOG_FRAME_MAX_BYTES);
@@ -160,9 +157,8 @@ sundog_frame_append(GByteArray *bytes, uint32_t type, GVariant *payload)
     GVariant *swapped = sunk;
 #endif
     /* Not g_variant_store(), which wants an aligned place. */
-    if (n_payload > 0) {
+    if (n_payload > 0)
         memcpy(bytes->data + start + HEADER_BYTES, g_variant_get_data(swapped), n_payload);
-    }
 }
 
 static bool
@@ -184,11 +180,10 @@ fail_system(GError **error, const char *what)
 void
 sundog_frame_clear(GByteArray *bytes)
 {
-    if (bytes->len > KEEP_BYTES) {
+    if (bytes->len > KEEP_BYTES)
         g_free(g_byte_array_steal(bytes, NULL));
-    } else {
+    else
         g_byte_array_set_size(bytes, 0);
-    }
 }
 
 bool
@@ -201,9 +196,8 @@ sundog_frame_write_bytes(int fd, const void *data, size_t n_bytes, GError **erro
             next += n_written;
             n_bytes -= (size_t)n_written;
         } else if (errno == EAGAIN) {
-            if (!wait_for(fd, POLLOUT)) {
+            if (!wait_for(fd, POLLOUT))
                 return fail_system(error, "waiting to write to the pipe");
-            }
         } else if (errno != EINTR) {
             return fail_system(error, "writing to the pipe");
         }
@@ -236,9 +230,8 @@ read_more(int fd, SundogFrameDecoder *decoder, GError **error)
             return false;
         }
         if (errno == EAGAIN) {
-            if (!wait_for(fd, POLLIN)) {
+            if (!wait_for(fd, POLLIN))
                 return fail_system(error, "waiting to read from the pipe");
-            }
         } else if (errno != EINTR) {
             return fail_system(error, "reading from the pipe");
         }
@@ -250,14 +243,11 @@ sundog_frame_read(int fd, SundogFrameDecoder *decoder, uint32_t *type, GVariant 
                   GError **error)
 {
     for (;;) {
-        if (!sundog_frame_decoder_next(decoder, type, payload, error)) {
+        if (!sundog_frame_decoder_next(decoder, type, payload, error))
             return false;
-        }
-        if (*payload) {
+        if (*payload)
             return true;
-        }
-        if (!read_more(fd, decoder, error)) {
+        if (!read_more(fd, decoder, error))
             return false;
-        }
     }
 }

@@ -51,11 +51,9 @@ sundog_fault_code_text(SundogFaultCode code)
 static int
 find_text(const char *const *texts, size_t n_texts, const char *text)
 {
-    for (size_t i = 0; i < n_texts; i++) {
-        if (strcmp(texts[i], text) == 0) {
+    for (size_t i = 0; i < n_texts; i++)
+        if (strcmp(texts[i], text) == 0)
             return (int)i;
-        }
-    }
     return -1;
 }
 
@@ -108,9 +106,8 @@ pack_biases(const SundogTokenBias *biases, uint32_t n_biases)
 {
     GVariantBuilder builder;
     g_variant_builder_init(&builder, G_VARIANT_TYPE("a(ud)"));
-    for (uint32_t i = 0; i < n_biases; i++) {
+    for (uint32_t i = 0; i < n_biases; i++)
         g_variant_builder_add(&builder, "(ud)", biases[i].token, biases[i].amount);
-    }
     return g_variant_builder_end(&builder);
 }
 
@@ -166,30 +163,26 @@ check_sampling(const SundogSubmit *submit, GError **error)
                           ranges[i].high);
         }
     }
-    if (submit->top_k < 0) {
+    if (submit->top_k < 0)
         return refuse(error, "top_k is %d where 0 or more is expected", submit->top_k);
-    }
     return true;
 }
 
 static bool
 check_submit(const SundogSubmit *submit, GError **error)
 {
-    if (submit->id == 0) {
+    if (submit->id == 0)
         return refuse(error, "a request with id 0, which stands for the engine");
-    }
-    if (submit->n_prompt == 0) {
+    if (submit->n_prompt == 0)
         return refuse(error, "the prompt has no token");
-    }
     if (submit->max_tokens <= submit->n_produced) {
         return refuse(error, "max_tokens is %u where more than the %u produced is expected",
                       submit->max_tokens, submit->n_produced);
     }
     for (uint32_t i = 0; i < submit->n_biases; i++) {
         double amount = submit->biases[i].amount;
-        if (!(amount <= MAX_PENALTY && (amount >= -MAX_PENALTY || isinf(amount)))) {
+        if (!(amount <= MAX_PENALTY && (amount >= -MAX_PENALTY || isinf(amount))))
             return refuse(error, "the bias of token %u is %g", submit->biases[i].token, amount);
-        }
     }
     if (submit->flags & ~(uint32_t)SUNDOG_SUBMIT_ALL_FLAGS) {
         return refuse(error, "flags are 0x%x where at most 0x%x are known", submit->flags,
@@ -202,9 +195,8 @@ bool
 sundog_submit_unpack(GVariant *payload, SundogSubmit *submit, GError **error)
 {
     *submit = (SundogSubmit){0};
-    if (!check_type(payload, SUNDOG_MESSAGE_SUBMIT, error)) {
+    if (!check_type(payload, SUNDOG_MESSAGE_SUBMIT, error))
         return false;
-    }
     g_variant_get(payload, "(t@au@auu@au(dddddduitu)@au@a(ud))", &submit->id, NULL, NULL,
                   &submit->max_tokens, NULL, &submit->temperature, &submit->top_p, &submit->min_p,
                   &submit->repetition_penalty, &submit->presence_penalty,
@@ -232,18 +224,16 @@ bool
 sundog_wire_vocabulary_unpack(GVariant *payload, SundogWireVocabulary *vocabulary, GError **error)
 {
     *vocabulary = (SundogWireVocabulary){0};
-    if (!check_type(payload, SUNDOG_MESSAGE_VOCABULARY, error)) {
+    if (!check_type(payload, SUNDOG_MESSAGE_VOCABULARY, error))
         return false;
-    }
     g_autoptr(GVariant) bytes = g_variant_get_child_value(payload, 1);
     gsize n_bytes = 0;
     vocabulary->ends = borrow_tokens(payload, 0, &vocabulary->n_tokens);
     vocabulary->bytes = g_variant_get_fixed_array(bytes, &n_bytes, 1);
     vocabulary->n_bytes = n_bytes;
     uint32_t last = 0;
-    if (vocabulary->n_tokens == 0) {
+    if (vocabulary->n_tokens == 0)
         return refuse(error, "a vocabulary without tokens");
-    }
     for (uint32_t i = 0; i < vocabulary->n_tokens; i++) {
         if (vocabulary->ends[i] < last || vocabulary->ends[i] > n_bytes) {
             return refuse(error, "a vocabulary whose token %u ends at byte %u of %zu", i,
@@ -282,21 +272,18 @@ bool
 sundog_ready_unpack(GVariant *payload, SundogReady *ready, GError **error)
 {
     *ready = (SundogReady){0};
-    if (!check_type(payload, SUNDOG_MESSAGE_READY, error)) {
+    if (!check_type(payload, SUNDOG_MESSAGE_READY, error))
         return false;
-    }
     g_autoptr(GVariant) dictionary = g_variant_get_child_value(payload, 0);
-#define X(name, kind, letter)                                                             \
-    if (!g_variant_lookup(dictionary, #name, letter, &ready->name) || ready->name == 0) { \
-        return refuse(error, "READY without a usable " #name);                            \
-    }
+#define X(name, kind, letter)                                                           \
+    if (!g_variant_lookup(dictionary, #name, letter, &ready->name) || ready->name == 0) \
+        return refuse(error, "READY without a usable " #name);
     READY_NUMBERS(X)
 #undef X
     const char *device = NULL;
     if (!g_variant_lookup(dictionary, "device", "&s", &device) ||
-        strlen(device) >= sizeof ready->device) {
+        strlen(device) >= sizeof ready->device)
         return refuse(error, "READY without a usable device");
-    }
     g_strlcpy(ready->device, device, sizeof ready->device);
     return true;
 }
@@ -313,9 +300,8 @@ bool
 sundog_fault_unpack(GVariant *payload, SundogFault *fault, GError **error)
 {
     *fault = (SundogFault){0};
-    if (!check_type(payload, SUNDOG_MESSAGE_FAULT, error)) {
+    if (!check_type(payload, SUNDOG_MESSAGE_FAULT, error))
         return false;
-    }
     const char *code;
     g_variant_get(payload, "(t&s&s)", &fault->id, &code, &fault->text);
     int index = find_text(fault_codes, G_N_ELEMENTS(fault_codes), code);
@@ -341,9 +327,8 @@ bool
 sundog_finish_unpack(GVariant *payload, SundogFinish *finish, GError **error)
 {
     *finish = (SundogFinish){0};
-    if (!check_type(payload, SUNDOG_MESSAGE_FINISH, error)) {
+    if (!check_type(payload, SUNDOG_MESSAGE_FINISH, error))
         return false;
-    }
     const char *reason;
     g_variant_get(payload, "(t&suuutttt)", &finish->id, &reason, &finish->n_prompt,
                   &finish->n_cached, &finish->n_produced, &finish->queue_us, &finish->prefill_us,
@@ -379,14 +364,12 @@ bool
 sundog_statistics_unpack(GVariant *payload, SundogStatistics *statistics, GError **error)
 {
     *statistics = (SundogStatistics){0};
-    if (!check_type(payload, SUNDOG_MESSAGE_STATISTICS, error)) {
+    if (!check_type(payload, SUNDOG_MESSAGE_STATISTICS, error))
         return false;
-    }
     g_autoptr(GVariant) dictionary = g_variant_get_child_value(payload, 0);
-#define X(name)                                                         \
-    if (!g_variant_lookup(dictionary, #name, "t", &statistics->name)) { \
-        return refuse(error, "STATISTICS without " #name);              \
-    }
+#define X(name)                                                       \
+    if (!g_variant_lookup(dictionary, #name, "t", &statistics->name)) \
+        return refuse(error, "STATISTICS without " #name);
     SUNDOG_STATISTICS(X)
 #undef X
     return true;

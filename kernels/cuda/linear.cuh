@@ -397,12 +397,11 @@ run_linear(const SundogCudaLinear &p)
     wait_for_predecessor();
     if (p.starts_late)
         start_dependents();
-    if (p.source == SUNDOG_CUDA_X_NORM) {
+    if (p.source == SUNDOG_CUDA_X_NORM)
         for (int token = 0; token < p.n_tokens; token++)
             stage_normed(p, norm, token, room.x + token * x_stride(p), room.sums);
-    } else {
+    else
         stage_bf16(p, room.x);
-    }
     __syncthreads();
     if constexpr (LAYOUT == SUNDOG_LAYOUT_TILE16_Q4_1) {
         stage_sums(p, room.x, room.x_sums);

@@ -142,14 +142,13 @@ sundog_tile_copy_rows(SundogLayout layout, uint8_t *rows, int64_t n_rows, int64_
                       uint8_t *panel, bool pack)
 {
     size_t n = (size_t)n_columns;
-    for (size_t r = 0; r < (size_t)n_rows; r++) {
+    for (size_t r = 0; r < (size_t)n_rows; r++)
         if (layout == SUNDOG_LAYOUT_TILE16_Q4_1)
             copy_q4_1_row(rows + r * (n / GROUP * Q4_1_ROW_BLOCK), r, n, panel, pack);
         else if (layout == SUNDOG_LAYOUT_TILE16_Q8_0)
             copy_q8_0_row(rows + r * (n / GROUP * Q8_0_ROW_BLOCK), r, n, panel, pack);
         else
             copy_bf16_row(rows + r * n * 2, r, n, panel, pack);
-    }
 }
 
 static float

@@ -24,12 +24,11 @@ assert_markup(const char *text)
 {
     /* Links are the label's own and unknown to Pango. */
     g_autoptr(GString) plain = g_string_new(NULL);
-    for (const char *p = text; *p; p++) {
+    for (const char *p = text; *p; p++)
         if (g_str_has_prefix(p, "<a ") || g_str_has_prefix(p, "</a>"))
             p = strchr(p, '>');
         else
             g_string_append_c(plain, *p);
-    }
     g_autoptr(GError) error = NULL;
     if (!pango_parse_markup(plain->str, -1, 0, NULL, NULL, NULL, &error))
         g_error("%s in: %s", error->message, text);

@@ -40,9 +40,8 @@ static uint64_t
 hash_of(const uint32_t *tokens, uint32_t n_tokens)
 {
     uint64_t hash = 14695981039346656037u;
-    for (uint32_t i = 0; i < n_tokens; i++) {
+    for (uint32_t i = 0; i < n_tokens; i++)
         hash = (hash ^ (tokens[i] + 1)) * 1099511628211u;
-    }
     return hash;
 }
 
@@ -106,9 +105,8 @@ static void
 set_tokens(Sequence *sequence, const char *text)
 {
     sequence->n_tokens = (uint32_t)strlen(text);
-    for (uint32_t i = 0; i < sequence->n_tokens; i++) {
+    for (uint32_t i = 0; i < sequence->n_tokens; i++)
         sequence->tokens[i] = (uint8_t)text[i];
-    }
 }
 
 /* Runs a text whole and returns how much of it was known. */
@@ -287,9 +285,8 @@ naive_match(World *world, const Sequence *sequence)
         const Known *known = &g_array_index(world->known, Known, i);
         uint32_t limit = MIN(known->n_tokens, sequence->n_tokens - 1);
         uint32_t n = 0;
-        while (n < limit && known->tokens[n] == sequence->tokens[n]) {
+        while (n < limit && known->tokens[n] == sequence->tokens[n])
             n++;
-        }
         best = MAX(best, n);
     }
     return best;
@@ -299,9 +296,8 @@ static void
 random_open(World *world, Sequence *sequence)
 {
     sequence->n_tokens = 1 + below(world, MAX_TOKENS - 8);
-    for (uint32_t i = 0; i < sequence->n_tokens; i++) {
+    for (uint32_t i = 0; i < sequence->n_tokens; i++)
         sequence->tokens[i] = below(world, 8) == 0; /* mostly equal beginnings */
-    }
     int32_t n_used = sundog_cache_get_n_used(world->cache);
     if (!open_sequence(world->cache, sequence, below(world, 10) != 0)) {
         g_assert_false(world->exact);
@@ -310,11 +306,10 @@ random_open(World *world, Sequence *sequence)
     }
     check_memory(sequence);
     uint32_t expected = sequence->state.keeps ? naive_match(world, sequence) : 0;
-    if (world->exact) {
+    if (world->exact)
         g_assert_cmpuint(sequence->state.n_valid, ==, expected);
-    } else {
+    else
         g_assert_cmpuint(sequence->state.n_valid, <=, expected);
-    }
 }
 
 static void
@@ -346,9 +341,8 @@ random_action(World *world)
         random_open(world, sequence);
     } else if (below(world, 8) == 0) {
         check_memory(sequence);
-        if (sequence->state.keeps) {
+        if (sequence->state.keeps)
             remember(world, sequence, sequence->state.n_valid);
-        }
         close_sequence(world->cache, sequence);
     } else {
         random_step(world, sequence);
@@ -384,11 +378,9 @@ run_random(int32_t n_pages, int32_t max_kept, bool exact, uint32_t n_actions)
         random_action(&world);
         check_accounts(&world);
     }
-    for (size_t i = 0; i < G_N_ELEMENTS(world.sequences); i++) {
-        if (world.sequences[i].open) {
+    for (size_t i = 0; i < G_N_ELEMENTS(world.sequences); i++)
+        if (world.sequences[i].open)
             close_sequence(world.cache, &world.sequences[i]);
-        }
-    }
     g_assert_cmpint(sundog_cache_get_n_used(world.cache), ==, 0);
     sundog_cache_free(world.cache);
     g_rand_free(world.random);

@@ -40,9 +40,8 @@ static uint64_t
 hash_of(const uint32_t *tokens, uint32_t n_tokens)
 {
     uint64_t hash = 14695981039346656037u;
-    for (uint32_t i = 0; i < n_tokens; i++) {
+    for (uint32_t i = 0; i < n_tokens; i++)
         hash = (hash ^ (tokens[i] + 1)) * 1099511628211u;
-    }
     return hash;
 }
 
@@ -95,9 +94,8 @@ static void
 set_tokens(Sequence *sequence, const char *text)
 {
     sequence->n_tokens = (uint32_t)strlen(text);
-    for (uint32_t i = 0; i < sequence->n_tokens; i++) {
+    for (uint32_t i = 0; i < sequence->n_tokens; i++)
         sequence->tokens[i] = (uint8_t)text[i];
-    }
 }
 
 /* A talk goes on from its last answer, in the middle of a page; a shorter or another beginning does not. */
@@ -177,18 +175,16 @@ static void
 extend(Sequence *sequence, GRand *random)
 {
     uint32_t n = (uint32_t)g_rand_int_range(random, 1, 7);
-    while (n-- > 0 && sequence->n_tokens < MAX_TOKENS) {
+    while (n-- > 0 && sequence->n_tokens < MAX_TOKENS)
         sequence->tokens[sequence->n_tokens++] = (uint32_t)g_rand_int_range(random, 0, 2);
-    }
 }
 
 static void
 move(SundogCache *cache, Sequence *sequence, GRand *random)
 {
     if (!sequence->open) {
-        if (g_rand_int_range(random, 0, 3) == 0 || sequence->n_tokens == MAX_TOKENS) {
+        if (g_rand_int_range(random, 0, 3) == 0 || sequence->n_tokens == MAX_TOKENS)
             sequence->n_tokens = 0;
-        }
         extend(sequence, random);
         open_sequence(cache, sequence);
     } else if (sequence->state.n_valid < sequence->n_tokens) {
@@ -210,14 +206,11 @@ test_random(void)
         GRand *random = g_rand_new_with_seed((guint32)(100 + i));
         SundogCache *cache = new_cache(pools[i][0], pools[i][1]);
         Sequence sequences[N_SEQUENCES] = {0};
-        for (int step = 0; step < 4000; step++) {
+        for (int step = 0; step < 4000; step++)
             move(cache, &sequences[g_rand_int_range(random, 0, N_SEQUENCES)], random);
-        }
-        for (int s = 0; s < N_SEQUENCES; s++) {
-            if (sequences[s].open) {
+        for (int s = 0; s < N_SEQUENCES; s++)
+            if (sequences[s].open)
                 close_sequence(cache, &sequences[s], SUNDOG_CLOSE_KEEP);
-            }
-        }
         g_assert_cmpint(sundog_cache_get_n_used(cache), ==, 0);
         sundog_cache_free(cache);
         g_rand_free(random);

@@ -161,9 +161,8 @@ answers_take_bytes(Answers *answers, GByteArray *bytes)
         uint32_t type;
         g_autoptr(GVariant) payload = NULL;
         g_assert_true(sundog_frame_decoder_next(decoder, &type, &payload, NULL));
-        if (!payload) {
+        if (!payload)
             break;
-        }
         answers_take(answers, type, payload);
     }
     g_byte_array_set_size(bytes, 0);

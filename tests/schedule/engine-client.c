@@ -24,9 +24,8 @@ engine_client_get_core(const char *gguf)
     g_autofree char *name = g_path_get_basename(gguf);
     g_autofree char *core_name = g_strconcat(name, ".core", NULL);
     const char *folder = home_folder(core_name);
-    if (g_file_test(folder, G_FILE_TEST_EXISTS)) {
+    if (g_file_test(folder, G_FILE_TEST_EXISTS))
         return folder;
-    }
     g_autoptr(GError) error = NULL;
     g_autoptr(SundogKeyring) keyring = sundog_keyring_open(engine_client_get_keys(), &error);
     g_assert_no_error(error);
@@ -93,9 +92,8 @@ engine_client_start(EngineClient *client, const char *program, const char *core,
     va_list arguments;
     va_start(arguments, core);
     const char *word;
-    while ((word = va_arg(arguments, const char *))) {
+    while ((word = va_arg(arguments, const char *)))
         g_ptr_array_add(words, (gpointer)word);
-    }
     va_end(arguments);
     g_ptr_array_add(words, NULL);
 
@@ -108,9 +106,8 @@ engine_client_start(EngineClient *client, const char *program, const char *core,
     g_autoptr(GError) error = NULL;
     client->process = sundog_engine_process_start(&options, &error);
     g_assert_no_error(error);
-    while (!client->ended && !client->answers->ready_seen) {
+    while (!client->ended && !client->answers->ready_seen)
         run_once(client);
-    }
 }
 
 void
@@ -163,7 +160,6 @@ engine_client_wait_tokens(EngineClient *client, const Answer *answer, uint32_t n
 void
 engine_client_wait_exit(EngineClient *client)
 {
-    while (!client->ended) {
+    while (!client->ended)
         run_once(client);
-    }
 }

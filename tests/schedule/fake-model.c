@@ -81,9 +81,8 @@ run_sequence(FakeModel *model, const SundogStepSize *size, uint32_t sequence)
         struct FakeSlot *slot = slot_of(model, size, sequence, position);
         slot->token = runner->tokens[row];
         slot->hash = mix(before, (uint64_t)slot->token);
-        if (slot->token == FAKE_FAILURE) {
+        if (slot->token == FAKE_FAILURE)
             return false;
-        }
     }
     return true;
 }
@@ -91,11 +90,9 @@ run_sequence(FakeModel *model, const SundogStepSize *size, uint32_t sequence)
 static bool
 has_poison(const FakeModel *model, const SundogStepSize *size, uint32_t sequence, int32_t last)
 {
-    for (int32_t p = 0; model->checks && p <= last; p++) {
-        if (slot_of(model, size, sequence, p)->token == FAKE_POISON) {
+    for (int32_t p = 0; model->checks && p <= last; p++)
+        if (slot_of(model, size, sequence, p)->token == FAKE_POISON)
             return true;
-        }
-    }
     return false;
 }
 
@@ -132,15 +129,13 @@ forward(void *data, const SundogStepSize *size, GError **error)
 static uint32_t
 choose(uint64_t logits, const SundogSampling *sampling, const int32_t *history)
 {
-    if (sampling->top_k == FAKE_REPEATS && sampling->position * 2654435761u % 29 != 0) {
+    if (sampling->top_k == FAKE_REPEATS && sampling->position * 2654435761u % 29 != 0)
         return (uint32_t)sampling->position % FAKE_REPEATS;
-    }
     uint64_t hash = mix(logits, sampling->temperature > 0 ? sampling->seed : 0);
     hash = mix(hash, sampling->position);
     hash = mix(hash, (uint64_t)sampling->top_k);
-    for (uint32_t i = 0; i < sampling->n_history; i++) {
+    for (uint32_t i = 0; i < sampling->n_history; i++)
         hash = mix(hash, (uint64_t)history[i]);
-    }
     /* Never one of the two tokens that break things. */
     return (uint32_t)(hash % FAKE_POISON);
 }
@@ -149,11 +144,9 @@ choose(uint64_t logits, const SundogSampling *sampling, const int32_t *history)
 static int32_t
 next_allowed(const int32_t *mask, int32_t token)
 {
-    for (int i = 0; i < FAKE_VOCABULARY; i++, token = (token + 1) % FAKE_VOCABULARY) {
-        if ((uint32_t)mask[token / 32] >> token % 32 & 1) {
+    for (int i = 0; i < FAKE_VOCABULARY; i++, token = (token + 1) % FAKE_VOCABULARY)
+        if ((uint32_t)mask[token / 32] >> token % 32 & 1)
             return token;
-        }
-    }
     return -1;
 }
 
@@ -165,9 +158,8 @@ sample(void *data, const SundogStepSize *size, GError **error)
         const int32_t *history = model->runner.history + (size_t)i * size->history;
         const SundogSampling *sampling = &model->runner.sampling[i];
         g_assert_cmpuint(sampling->n_history, <=, size->history);
-        for (uint32_t j = sampling->n_history; j < size->history; j++) {
+        for (uint32_t j = sampling->n_history; j < size->history; j++)
             g_assert_cmpint(history[j], ==, -1);
-        }
         model->out[i] = model->logits[i] == UINT64_MAX
                             ? -1
                             : (int32_t)choose(model->logits[i], sampling, history);
@@ -265,9 +257,8 @@ fake_model_next(const SundogSubmit *submit, const uint32_t *tokens, uint32_t n_t
                 uint32_t history)
 {
     uint64_t hash = 0;
-    for (uint32_t i = 0; i < n_tokens; i++) {
+    for (uint32_t i = 0; i < n_tokens; i++)
         hash = mix(hash, tokens[i]);
-    }
     bool penalizes = submit->repetition_penalty != 1 || submit->presence_penalty != 0 ||
                      submit->frequency_penalty != 0;
     uint32_t n_window = submit->penalty_window > 0 ? MIN(submit->penalty_window, n_tokens)

@@ -33,9 +33,8 @@ typedef struct {
 static uint32_t
 take(World *world, uint32_t limit)
 {
-    if (world->n_left == 0) {
+    if (world->n_left == 0)
         return 0;
-    }
     world->n_left--;
     return *world->data++ % limit;
 }
@@ -44,21 +43,17 @@ take(World *world, uint32_t limit)
 static void
 submit(World *world)
 {
-    if (world->n_requests == MAX_REQUESTS) {
+    if (world->n_requests == MAX_REQUESTS)
         return;
-    }
     uint32_t index = world->n_requests++;
     uint32_t n_prompt = 1 + take(world, PAGE_TOKENS * SEQUENCE_PAGES + 2);
     uint32_t kind = take(world, 4);
-    for (uint32_t i = 0; i < n_prompt; i++) {
+    for (uint32_t i = 0; i < n_prompt; i++)
         world->tokens[index][i] = i > 7 && i % 5 == 0 ? kind : 1;
-    }
-    if (take(world, 16) == 15) {
+    if (take(world, 16) == 15)
         world->tokens[index][n_prompt / 2] = FAKE_POISON;
-    }
-    if (take(world, 16) == 15) {
+    if (take(world, 16) == 15)
         world->tokens[index][n_prompt - 1] = FAKE_FAILURE;
-    }
     SundogSubmit *request = &world->requests[index];
     *request = (SundogSubmit){.id = index + 1,
                               .prompt = world->tokens[index],
@@ -135,17 +130,15 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
                                   .clock = fake_model_clock,
                                   .clock_data = world->model},
         &world->model->runner, world->outbox);
-    while (world->n_left > 0) {
+    while (world->n_left > 0)
         act(world);
-    }
     for (uint32_t n = 0; sundog_scheduler_has_work(world->scheduler); n++) {
         g_assert_cmpuint(n, <, 100000); /* each request ends */
         sundog_scheduler_step(world->scheduler);
         answers_take_bytes(world->answers, world->outbox);
     }
-    for (uint32_t i = 0; i < world->n_requests; i++) {
+    for (uint32_t i = 0; i < world->n_requests; i++)
         check_answer(world, i);
-    }
     SundogStatistics statistics;
     sundog_scheduler_get_statistics(world->scheduler, &statistics);
     g_assert_cmpuint(statistics.n_pages_used, ==, 0);

@@ -33,9 +33,8 @@ forward(void *data, const SundogStepSize *size, GError **error)
 {
     World *world = data;
     uint64_t n_attended = 0;
-    for (uint32_t i = 0; i < size->n_tokens; i++) {
+    for (uint32_t i = 0; i < size->n_tokens; i++)
         n_attended += (uint64_t)world->runner.positions[i] + 1;
-    }
     world->now_us +=
         (int64_t)(world->machine->step_us + measure_rows(world, size->n_tokens, n_attended));
     return true;
@@ -45,9 +44,8 @@ static bool
 sample(void *data, const SundogStepSize *size, GError **error)
 {
     World *world = data;
-    for (uint32_t i = 0; i < size->n_logit_rows; i++) {
+    for (uint32_t i = 0; i < size->n_logit_rows; i++)
         world->token[i] = 1;
-    }
     return true;
 }
 
@@ -98,9 +96,8 @@ clear_world(World *world)
                              runner->first_row,  runner->start_position, runner->page_table,
                              runner->logit_rows, runner->sampling,       runner->history,
                              world->token};
-    for (size_t i = 0; i < G_N_ELEMENTS(buffers); i++) {
+    for (size_t i = 0; i < G_N_ELEMENTS(buffers); i++)
         g_free(buffers[i]);
-    }
 }
 
 /* Prompts differ from their first token on: reuse is another matter. */
@@ -108,9 +105,8 @@ static Answer *
 submit(SundogScheduler *scheduler, Answers *answers, const SimulatedRequest *request, uint64_t id)
 {
     g_autofree uint32_t *prompt = g_new(uint32_t, request->n_prompt);
-    for (uint32_t i = 0; i < request->n_prompt; i++) {
+    for (uint32_t i = 0; i < request->n_prompt; i++)
         prompt[i] = (uint32_t)((id + i) % N_VOCABULARY);
-    }
     Answer *answer = answers_expect(answers, id, 0);
     SundogSubmit submit = {.id = id,
                            .prompt = prompt,
@@ -129,9 +125,8 @@ watch(Watched *watched, const SimulatedRequest *request, int64_t now_us, GArray 
       GArray *gaps)
 {
     guint n_tokens = watched->answer->tokens->len;
-    if (n_tokens == watched->n_seen) {
+    if (n_tokens == watched->n_seen)
         return;
-    }
     int64_t time_us = now_us - (watched->n_seen ? watched->last_us : request->arrival_us);
     g_array_append_val(watched->n_seen ? gaps : firsts, time_us);
     watched->n_seen = n_tokens;
@@ -200,9 +195,8 @@ simulation_run(const SimulatedMachine *machine, const SimulatedRequest *requests
     g_autoptr(GArray) gaps = g_array_new(FALSE, FALSE, sizeof(int64_t));
     uint32_t n_submitted = 0;
     while (n_submitted < n_requests || sundog_scheduler_has_work(scheduler)) {
-        if (!sundog_scheduler_has_work(scheduler)) {
+        if (!sundog_scheduler_has_work(scheduler))
             world.now_us = MAX(world.now_us, requests[n_submitted].arrival_us);
-        }
         for (; n_submitted < n_requests && requests[n_submitted].arrival_us <= world.now_us;
              n_submitted++) {
             watched[n_submitted].answer =
@@ -210,9 +204,8 @@ simulation_run(const SimulatedMachine *machine, const SimulatedRequest *requests
         }
         sundog_scheduler_step(scheduler);
         answers_take_bytes(answers, outbox);
-        for (uint32_t i = 0; i < n_submitted; i++) {
+        for (uint32_t i = 0; i < n_submitted; i++)
             watch(&watched[i], &requests[i], world.now_us, firsts, gaps);
-        }
     }
     SundogStatistics statistics;
     sundog_scheduler_get_statistics(scheduler, &statistics);

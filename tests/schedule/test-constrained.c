@@ -47,9 +47,8 @@ make_automaton(void)
 static char *
 text_of(uint32_t token)
 {
-    if (token % 100 == 50) {
+    if (token % 100 == 50)
         return g_strdup("x");
-    }
     return g_strdup_printf(token % 7 == 3 ? "a%u" : "%u", token);
 }
 

@@ -68,9 +68,8 @@ set_up(Fixture *fixture, gconstpointer data)
 static void
 tear_down(Fixture *fixture, gconstpointer data)
 {
-    if (fixture->to_engine[1] >= 0) {
+    if (fixture->to_engine[1] >= 0)
         close(fixture->to_engine[1]);
-    }
     g_thread_join(fixture->reader);
     g_thread_join(fixture->loop);
     close(fixture->to_engine[0]);
@@ -132,17 +131,14 @@ test_answers(Fixture *fixture, gconstpointer data)
         SundogSubmit request = make_request(id, (uint32_t)id);
         submit(fixture, &request);
     }
-    while (fixture->answers->n_ended < 40) {
+    while (fixture->answers->n_ended < 40)
         g_assert_true(receive(fixture));
-    }
-    while (fixture->answers->statistics.n_finished < 40) { /* comes unasked after the last */
+    while (fixture->answers->statistics.n_finished < 40) /* comes unasked after the last */
         g_assert_true(receive(fixture));
-    }
     uint32_t n_statistics = fixture->answers->n_statistics;
     send(fixture, SUNDOG_MESSAGE_STATISTICS_ASKED, g_variant_new("()"));
-    while (fixture->answers->n_statistics == n_statistics) {
+    while (fixture->answers->n_statistics == n_statistics)
         g_assert_true(receive(fixture));
-    }
     g_assert_cmpuint(fixture->answers->statistics.n_finished, ==, 40);
     g_assert_cmpuint(fixture->answers->statistics.n_produced_tokens, ==, 40 * 41 / 2);
 }
@@ -152,14 +148,12 @@ test_cancel(Fixture *fixture, gconstpointer data)
 {
     SundogSubmit request = make_request(1, 2000);
     Answer *answer = submit(fixture, &request);
-    while (answer->tokens->len < 3) {
+    while (answer->tokens->len < 3)
         g_assert_true(receive(fixture));
-    }
     send(fixture, SUNDOG_MESSAGE_CANCEL, g_variant_new("(t)", (uint64_t)1));
     send(fixture, SUNDOG_MESSAGE_CANCEL, g_variant_new("(t)", (uint64_t)12345));
-    while (!answer->ended) {
+    while (!answer->ended)
         g_assert_true(receive(fixture));
-    }
     g_assert_cmpint(answer->finish.reason, ==, SUNDOG_FINISH_CANCELLED);
 }
 
@@ -172,9 +166,8 @@ test_bad_request(Fixture *fixture, gconstpointer data)
     Answer *bad_answer = submit(fixture, &bad);
     SundogSubmit good = make_request(2, 5);
     Answer *good_answer = submit(fixture, &good);
-    while (!good_answer->ended) {
+    while (!good_answer->ended)
         g_assert_true(receive(fixture));
-    }
     g_assert_true(bad_answer->faulted);
     g_assert_cmpint(bad_answer->fault, ==, SUNDOG_FAULT_BAD_REQUEST);
 }
@@ -205,9 +198,8 @@ test_signal_drains(Fixture *fixture, gconstpointer data)
 {
     SundogSubmit request = make_request(1, 1500);
     Answer *answer = submit(fixture, &request);
-    while (answer->tokens->len == 0) {
+    while (answer->tokens->len == 0)
         g_assert_true(receive(fixture));
-    }
     uint64_t one = 1;
     g_assert_cmpint(write(fixture->stop_fd, &one, sizeof one), ==, sizeof one);
     expect_end_after_all(fixture, 1);
@@ -258,9 +250,8 @@ test_slow_reader(Fixture *fixture, gconstpointer data)
         SundogSubmit request = make_request(id, 10);
         submit(fixture, &request);
     }
-    while (fixture->answers->n_ended < 40) {
+    while (fixture->answers->n_ended < 40)
         g_assert_true(receive(fixture));
-    }
 }
 
 int

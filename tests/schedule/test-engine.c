@@ -47,9 +47,8 @@ start(EngineClient *client)
 {
     engine_client_start(client, engine, engine_client_get_core(model), NULL);
     g_assert_true(client->answers->ready_seen);
-    for (uint32_t i = 0; i < n_prompt; i++) {
+    for (uint32_t i = 0; i < n_prompt; i++)
         prompt[i] = (i * 7919 + i * i + 3) % client->answers->ready.n_vocabulary;
-    }
 }
 
 static void
@@ -98,9 +97,8 @@ test_several(void)
         requests[i].temperature = i % 3;
         alone[i] = run_alone(&client, requests[i]);
     }
-    for (uint32_t i = 0; i < G_N_ELEMENTS(requests); i++) {
+    for (uint32_t i = 0; i < G_N_ELEMENTS(requests); i++)
         together[i] = engine_client_submit(&client, &requests[i]);
-    }
     for (uint32_t i = 0; i < G_N_ELEMENTS(requests); i++) {
         engine_client_wait_ended(&client, together[i]);
         check_equal(together[i], alone[i]);
@@ -114,9 +112,8 @@ check_split(EngineClient *client, uint32_t split)
 {
     uint32_t tokens[MAX_PROMPT];
     memcpy(tokens, prompt, sizeof tokens);
-    if (split < n_prompt) {
+    if (split < n_prompt)
         tokens[split] = (tokens[split] + 1) % client->answers->ready.n_vocabulary;
-    }
     SundogSubmit whole = make_request(prompt, n_prompt, 1);
     engine_client_wait_ended(client, engine_client_submit(client, &whole));
     SundogSubmit request = make_request(tokens, n_prompt, 4);
@@ -135,9 +132,8 @@ test_every_split(void)
     start(&client);
     for (uint32_t split = 1; split <= n_prompt; split++) {
         bool at_border = split % 64 == 0 || split % 64 == 1 || split % 64 == 63;
-        if (!large || split % 97 == 5 || (at_border && split > 180) || split == n_prompt) {
+        if (!large || split % 97 == 5 || (at_border && split > 180) || split == n_prompt)
             check_split(&client, split);
-        }
     }
     engine_client_clear(&client);
 }
@@ -195,9 +191,8 @@ test_cancel(void)
     SundogSubmit request = make_request(prompt, 20, 200);
     Answer *expected = run_alone(&client, request);
     uint32_t n_tries = 1;
-    while (!cancel_two(&client, request, expected)) {
+    while (!cancel_two(&client, request, expected))
         g_assert_cmpuint(++n_tries, <=, 100);
-    }
     engine_client_clear(&client);
 }
 
@@ -379,9 +374,8 @@ expect_load_fault(const char *core, const char *option, const char *value, const
     g_assert_false(client.answers->ready_seen);
     g_assert_cmpint(client.exit_status, ==, 1);
     g_assert_nonnull(client.answers->load_fault);
-    if (!strstr(client.answers->load_fault, text)) {
+    if (!strstr(client.answers->load_fault, text))
         g_error("\"%s\" where \"%s\" was expected", client.answers->load_fault, text);
-    }
     engine_client_clear(&client);
 }
 
@@ -425,22 +419,19 @@ test_memory_flat(void)
         SundogSubmit request = make_request(prompt + i % 200, 1 + i % 40, 1 + i % 3);
         request.seed = i;
         Answer *answer = engine_client_submit(&client, &request);
-        if (i % 5 == 0) {
+        if (i % 5 == 0)
             engine_client_cancel(&client, answer);
-        }
         engine_client_wait_ended(&client, answer);
-        if (i == n_requests / 2) {
+        if (i == n_requests / 2)
             n_bytes = get_resident_bytes(sundog_engine_process_get_pid(client.process));
-        }
     }
     int64_t n_more = get_resident_bytes(sundog_engine_process_get_pid(client.process)) - n_bytes;
     g_test_message("%" G_GINT64_FORMAT " bytes resident, %" G_GINT64_FORMAT " more at the end",
                    n_bytes, n_more);
-    if (KEEPS_FREED_MEMORY) {
+    if (KEEPS_FREED_MEMORY)
         g_test_skip("the address sanitizer keeps what was freed");
-    } else {
+    else
         g_assert_cmpint(n_more, <, 2 << 20);
-    }
     engine_client_clear(&client);
 }
 
@@ -454,9 +445,8 @@ be_a_parent(int fd)
     engine_client_submit(&client, &request);
     pid_t pid = sundog_engine_process_get_pid(client.process);
     g_assert_cmpint(write(fd, &pid, sizeof pid), ==, sizeof pid);
-    for (;;) {
+    for (;;)
         g_main_context_iteration(NULL, TRUE);
-    }
 }
 
 /* kill -9 of the parent ends the engine within two seconds (G3). */
@@ -468,9 +458,8 @@ test_parent_killed(void)
     int fds[2];
     g_assert_cmpint(pipe(fds), ==, 0);
     pid_t parent = fork();
-    if (parent == 0) {
+    if (parent == 0)
         be_a_parent(fds[1]);
-    }
     pid_t child;
     g_assert_cmpint(read(fds[0], &child, sizeof child), ==, sizeof child);
     g_usleep(100000);
@@ -556,12 +545,11 @@ main(int argc, char **argv)
     model = is_recurrent ? argv[3]
             : large      ? g_build_filename(g_getenv("SUNDOG_TEST_CACHE"), argv[3], NULL)
                          : argv[2];
-    if (is_recurrent) {
+    if (is_recurrent)
         add_recurrent_tests();
-    } else if (g_file_test(model, G_FILE_TEST_EXISTS)) {
+    else if (g_file_test(model, G_FILE_TEST_EXISTS))
         add_tests();
-    } else {
+    else
         g_test_add_func("/engine/skipped", test_skipped);
-    }
     return g_test_run();
 }

@@ -60,18 +60,16 @@ measure(uint32_t n_requests)
         &(SundogSchedulerOptions){.context_length = 8192, .max_kept_pages = -1}, &model->runner,
         outbox);
     int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    for (uint64_t id = 1; id <= n_requests; id++) {
+    for (uint64_t id = 1; id <= n_requests; id++)
         submit(scheduler, id);
-    }
     do { /* prompts */
         step(scheduler, outbox, fd);
     } while (model->n_decoding_rows < n_requests);
     double best_us = G_MAXDOUBLE;
     for (int round = 0; round < ROUNDS; round++) {
         int64_t start_us = g_get_monotonic_time();
-        for (int i = 0; i < ROUND_STEPS; i++) {
+        for (int i = 0; i < ROUND_STEPS; i++)
             step(scheduler, outbox, fd);
-        }
         double step_us = (double)(g_get_monotonic_time() - start_us) / ROUND_STEPS;
         best_us = MIN(best_us, step_us);
     }

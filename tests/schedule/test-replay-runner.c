@@ -148,13 +148,11 @@ test_any_step(void)
     for (size_t c = 0; c < G_N_ELEMENTS(cases); c++) {
         Engine engine = start(cases[c].max_tokens, cases[c].pool_pages);
         Answer *answers[G_N_ELEMENTS(expected)];
-        for (uint32_t i = 0; i < G_N_ELEMENTS(expected); i++) {
+        for (uint32_t i = 0; i < G_N_ELEMENTS(expected); i++)
             answers[i] = submit(&engine, make_request(prompt + i, 20 + i * 17, i));
-        }
         run(&engine);
-        for (uint32_t i = 0; i < G_N_ELEMENTS(expected); i++) {
+        for (uint32_t i = 0; i < G_N_ELEMENTS(expected); i++)
             check_equal(answers[i], expected[i]);
-        }
         stop(&engine);
     }
     stop(&plain);
@@ -166,9 +164,8 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_assert_cmpint(argc, ==, 2);
     model = argv[1];
-    for (uint32_t i = 0; i < N_PROMPT; i++) {
+    for (uint32_t i = 0; i < N_PROMPT; i++)
         prompt[i] = (i * 7919 + i * i + 3) % 30;
-    }
     g_test_add_func("/replay-runner/copied-pages", test_copied_pages);
     g_test_add_func("/replay-runner/any-step", test_any_step);
     return g_test_run();

@@ -90,9 +90,8 @@ static uint32_t *
 make_prompt(uint32_t seed, uint32_t n_tokens)
 {
     uint32_t *tokens = g_new(uint32_t, MAX(n_tokens, 1));
-    for (uint32_t i = 0; i < n_tokens; i++) {
+    for (uint32_t i = 0; i < n_tokens; i++)
         tokens[i] = (seed * 7919 + i * 104729 + i * i) % FAKE_POISON;
-    }
     return tokens;
 }
 
@@ -114,9 +113,8 @@ check_tokens(const Engine *engine, const SundogSubmit *request, const Answer *an
     g_autofree uint32_t *tokens =
         g_new(uint32_t, request->n_prompt + answer->n_resumed + answer->tokens->len);
     memcpy(tokens, request->prompt, request->n_prompt * sizeof *tokens);
-    if (request->n_produced > 0) {
+    if (request->n_produced > 0)
         memcpy(tokens + request->n_prompt, request->produced, request->n_produced * 4);
-    }
     uint32_t n_tokens = request->n_prompt + request->n_produced;
     for (guint i = 0; i < answer->tokens->len; i++) {
         uint32_t expected =
@@ -168,9 +166,8 @@ test_end_token(void)
     run(&engine);
     uint32_t end = g_array_index(whole->tokens, uint32_t, 5);
     uint32_t n_before = 0; /* it may come before its sixth place too */
-    while (g_array_index(whole->tokens, uint32_t, n_before) != end) {
+    while (g_array_index(whole->tokens, uint32_t, n_before) != end)
         n_before++;
-    }
     const uint32_t ends[] = {FAKE_VOCABULARY + 5, end};
     SundogSubmit again = request_of(2, prompt, 10, 20);
     again.ends = ends;
@@ -203,9 +200,8 @@ run_many(const FakeModelOptions *options, uint32_t n_requests, uint32_t max_prom
         requests[i].penalty_window = i % 7 * 10;
         requests[i].flags = i % 6 == 0 ? SUNDOG_SUBMIT_NO_PREFIX : 0;
         submit(&engine, &requests[i]);
-        if (i % 3 == 0) {
+        if (i % 3 == 0)
             step(&engine);
-        }
     }
     run(&engine);
     for (uint32_t i = 0; i < n_requests; i++) {
@@ -332,9 +328,8 @@ test_cancel_then_same(void)
         Engine engine = start(&plain);
         SundogSubmit request = request_of(1, prompt, 400, 10);
         Answer *cancelled = submit(&engine, &request);
-        for (uint32_t i = 0; i < n_steps; i++) {
+        for (uint32_t i = 0; i < n_steps; i++)
             step(&engine);
-        }
         uint32_t n_done = cancelled->n_prefilled;
         cancel(&engine, 1);
         request.id = 2;
@@ -403,9 +398,8 @@ test_page_borders(void)
     uint64_t id = 0;
     for (uint32_t n_prompt = 1; n_prompt < 131; n_prompt += 43) {
         for (size_t i = 0; i < G_N_ELEMENTS(lengths); i++) {
-            if (lengths[i] <= n_prompt) {
+            if (lengths[i] <= n_prompt)
                 continue;
-            }
             g_autofree uint32_t *prompt = make_prompt((uint32_t)++id, n_prompt);
             SundogSubmit request = request_of(id, prompt, n_prompt, lengths[i] - n_prompt);
             Answer *answer = submit(&engine, &request);
@@ -550,9 +544,8 @@ static uint32_t *
 make_cycle(uint32_t n_tokens)
 {
     uint32_t *tokens = g_new(uint32_t, n_tokens);
-    for (uint32_t i = 0; i < n_tokens; i++) {
+    for (uint32_t i = 0; i < n_tokens; i++)
         tokens[i] = i % FAKE_REPEATS;
-    }
     return tokens;
 }
 
@@ -641,14 +634,12 @@ test_memory_flat(void)
         g_autofree uint32_t *prompt = make_prompt((uint32_t)id, 1 + id % 90);
         SundogSubmit request = request_of(id, prompt, 1 + id % 90, 1 + id % 5);
         submit(&engine, &request);
-        if (id % 7 == 0) {
+        if (id % 7 == 0)
             cancel(&engine, id);
-        }
         run(&engine);
         g_hash_table_remove(engine.answers->table, &id);
-        if (id == 1000) {
+        if (id == 1000)
             n_bytes = mallinfo2().uordblks;
-        }
     }
     g_test_message("%zu bytes in use, %zu at the start", mallinfo2().uordblks, n_bytes);
     /* What malloc keeps at hand for each size counts as in use: up to a quarter of a megabyte. */

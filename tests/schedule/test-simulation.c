@@ -63,9 +63,8 @@ static void
 test_burst(void)
 {
     SimulatedRequest requests[50];
-    for (uint32_t i = 0; i < G_N_ELEMENTS(requests); i++) {
+    for (uint32_t i = 0; i < G_N_ELEMENTS(requests); i++)
         requests[i] = (SimulatedRequest){.n_prompt = 100 + i * 37 % 400, .n_answer = 50};
-    }
     SimulationResult result = run(&fast, requests, G_N_ELEMENTS(requests));
     g_assert_cmpint(result.end_us, <, result.end_bound_us * 5 / 4);
     /* Where each step reads weights for as long as six rows take, short steps cost a quarter. */
@@ -80,9 +79,8 @@ test_few_pages(void)
     SimulatedMachine machine = fast;
     machine.pool_pages = 2 * 40;
     SimulatedRequest requests[10];
-    for (uint32_t i = 0; i < G_N_ELEMENTS(requests); i++) {
+    for (uint32_t i = 0; i < G_N_ELEMENTS(requests); i++)
         requests[i] = (SimulatedRequest){.n_prompt = 1500, .n_answer = 700};
-    }
     SimulationResult result = run(&machine, requests, G_N_ELEMENTS(requests));
     g_assert_cmpint(result.end_us, <, 3 * result.end_bound_us);
 }

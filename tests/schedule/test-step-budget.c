@@ -11,9 +11,8 @@ run_steps(double token_us, double step_us, uint32_t n_decoding, uint32_t max_tok
     sundog_step_budget_init(&budget, max_tokens, 50000);
     int64_t last_us = 0;
     for (int i = 0; i < 30; i++) {
-        if (i % 3 == 0) {
+        if (i % 3 == 0)
             sundog_step_budget_learn(&budget, 4, 0, 0, (int64_t)step_us);
-        }
         uint32_t n = sundog_step_budget_get(&budget, n_decoding);
         g_assert_cmpuint(n, >, 0);
         g_assert_cmpuint(n + n_decoding, <=, max_tokens);

@@ -114,10 +114,9 @@ check_decoder(const SundogTokenizer *tokenizer, const GArray *tokens, bool whole
     static const char *const stops[] = {"hell ", "lo<", "\xE5\x8C", NULL};
     g_autoptr(SundogDecoder) decoder = sundog_decoder_new(tokenizer, stops);
     g_autoptr(GString) text = g_string_new(NULL);
-    for (guint i = 0; i < tokens->len; i++) {
+    for (guint i = 0; i < tokens->len; i++)
         if (!sundog_decoder_feed(decoder, g_array_index(tokens, uint32_t, i), text))
             break;
-    }
     sundog_decoder_finish(decoder, whole, text);
     for (const char *rest = text->str; rest < text->str + text->len; rest += strlen(rest) + 1)
         g_assert(g_utf8_validate(rest, -1, NULL));

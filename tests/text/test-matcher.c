@@ -122,9 +122,8 @@ test_masks_are_what_advances(void)
                                                    tokens->len));
                 check_mask(&match, trie, tokens);
                 uint32_t token = (uint32_t)g_rand_int_range(rand, 0, G_N_ELEMENTS(words));
-                for (uint32_t n = 0; n < G_N_ELEMENTS(words) && !allows(&match, token); n++) {
+                for (uint32_t n = 0; n < G_N_ELEMENTS(words) && !allows(&match, token); n++)
                     token = (token + 1) % G_N_ELEMENTS(words);
-                }
                 if (!allows(&match, token)) {
                     g_assert_true(sundog_match_may_end(&match));
                     break;
@@ -150,9 +149,8 @@ test_control_tokens_are_asked_for(void)
         sundog_matcher_new(sundog_automaton_builder_finish(builder, start, NULL), trie);
     sundog_match_init(&match, matcher);
     g_assert_true(sundog_match_advance(&match, NULL, 0));
-    for (uint32_t i = 0; i < G_N_ELEMENTS(words); i++) {
+    for (uint32_t i = 0; i < G_N_ELEMENTS(words); i++)
         g_assert_cmpint(allows(&match, i), ==, i == 2);
-    }
     const uint32_t tokens[] = {2, 0, 3};
     g_assert_true(sundog_match_advance(&match, tokens, 1));
     g_assert_true(allows(&match, 0) && allows(&match, 3) && !allows(&match, 2));
@@ -174,11 +172,9 @@ test_ambiguity_is_bounded(void)
     g_autofree uint32_t *tokens = g_new0(uint32_t, 400);
     SundogMatch match;
     sundog_match_init(&match, matcher);
-    for (uint32_t n = 0; n < 400; n++) {
-        if (!sundog_match_advance(&match, tokens, n) || !sundog_match_get_mask(&match)) {
+    for (uint32_t n = 0; n < 400; n++)
+        if (!sundog_match_advance(&match, tokens, n) || !sundog_match_get_mask(&match))
             break;
-        }
-    }
     sundog_match_clear(&match);
 }
 
@@ -211,9 +207,8 @@ time_answer(SundogMatcher *matcher, const GArray *tokens, int64_t *worst_us)
         int64_t us = g_get_monotonic_time();
         g_assert_true(sundog_match_advance(&match, (const uint32_t *)(void *)tokens->data, i));
         g_assert_nonnull(sundog_match_get_mask(&match));
-        if (i < tokens->len) {
+        if (i < tokens->len)
             g_assert_true(allows(&match, g_array_index(tokens, uint32_t, i)));
-        }
         *worst_us = MAX(*worst_us, g_get_monotonic_time() - us);
     }
     g_assert_true(sundog_match_may_end(&match));
@@ -227,9 +222,8 @@ test_time(void)
     static const char *const models[] = {"smollm2", "qwen2.5-coder-0.5b"};
     for (size_t i = 0; i < (g_test_perf() ? G_N_ELEMENTS(models) : 1); i++) {
         g_autofree char *path = test_fetch(models[i]);
-        if (!path) {
+        if (!path)
             return;
-        }
         g_autoptr(GError) error = NULL;
         g_autoptr(SundogTokenizer) tokenizer = test_open_tokenizer(path, &error);
         g_assert_no_error(error);

@@ -44,29 +44,24 @@ unpack(uint32_t type, GVariant *payload)
         }
         break;
     case SUNDOG_MESSAGE_VOCABULARY:
-        if (sundog_wire_vocabulary_unpack(payload, &vocabulary, NULL)) {
+        if (sundog_wire_vocabulary_unpack(payload, &vocabulary, NULL))
             check_same(payload, sundog_wire_vocabulary_pack(&vocabulary));
-        }
         break;
     case SUNDOG_MESSAGE_READY:
-        if (sundog_ready_unpack(payload, &ready, NULL)) {
+        if (sundog_ready_unpack(payload, &ready, NULL))
             g_variant_unref(g_variant_ref_sink(sundog_ready_pack(&ready)));
-        }
         break;
     case SUNDOG_MESSAGE_FAULT:
-        if (sundog_fault_unpack(payload, &fault, NULL)) {
+        if (sundog_fault_unpack(payload, &fault, NULL))
             check_same(payload, sundog_fault_pack(&fault));
-        }
         break;
     case SUNDOG_MESSAGE_FINISH:
-        if (sundog_finish_unpack(payload, &finish, NULL)) {
+        if (sundog_finish_unpack(payload, &finish, NULL))
             check_same(payload, sundog_finish_pack(&finish));
-        }
         break;
     case SUNDOG_MESSAGE_STATISTICS:
-        if (sundog_statistics_unpack(payload, &statistics, NULL)) {
+        if (sundog_statistics_unpack(payload, &statistics, NULL))
             g_variant_unref(g_variant_ref_sink(sundog_statistics_pack(&statistics)));
-        }
         break;
     default:
         g_free(g_variant_print(payload, TRUE));

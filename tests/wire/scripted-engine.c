@@ -144,13 +144,11 @@ get_bool(JsonObject *object, const char *name)
 static char *
 find_script(const char *core)
 {
-    if (g_file_test(core, G_FILE_TEST_IS_REGULAR)) {
+    if (g_file_test(core, G_FILE_TEST_IS_REGULAR))
         return g_strdup(core);
-    }
     char *inside = g_build_filename(core, "script.json", NULL);
-    if (g_file_test(inside, G_FILE_TEST_EXISTS)) {
+    if (g_file_test(inside, G_FILE_TEST_EXISTS))
         return inside;
-    }
     g_free(inside);
     return g_strconcat(core, ".json", NULL);
 }
@@ -166,9 +164,8 @@ note(const char *format, ...)
     g_autofree char *text = g_strdup_vprintf(format, arguments);
     va_end(arguments);
     g_autofree char *line = g_strconcat(text, "\n", NULL);
-    if (log_fd >= 0 && write(log_fd, line, strlen(line)) < 0) {
+    if (log_fd >= 0 && write(log_fd, line, strlen(line)) < 0)
         g_printerr("scripted-engine: cannot write its log: %s\n", g_strerror(errno));
-    }
 }
 
 static uint32_t
@@ -176,11 +173,9 @@ count_starts(const char *path)
 {
     g_autofree char *text = NULL;
     uint32_t n_starts = 0;
-    if (g_file_get_contents(path, &text, NULL, NULL)) {
-        for (const char *at = text; (at = strstr(at, "\"event\":\"start\"")); at++) {
+    if (g_file_get_contents(path, &text, NULL, NULL))
+        for (const char *at = text; (at = strstr(at, "\"event\":\"start\"")); at++)
             n_starts++;
-        }
-    }
     return n_starts;
 }
 
@@ -224,9 +219,8 @@ static void
 send(SundogMessage type, GVariant *payload)
 {
     g_autoptr(GError) error = NULL;
-    if (!sundog_frame_write(STDOUT_FILENO, type, payload, &error)) {
+    if (!sundog_frame_write(STDOUT_FILENO, type, payload, &error))
         end("nobody reads");
-    }
 }
 
 static void
@@ -238,9 +232,8 @@ sleep_ms(int64_t ms)
 static G_GNUC_NORETURN void
 sleep_for_ever(void)
 {
-    for (;;) {
+    for (;;)
         pause();
-    }
 }
 
 static void
@@ -249,9 +242,8 @@ die(JsonObject *how)
     const char *kind = get_text(how, "die", NULL);
     const char *words = get_text(how, "last_words", "");
     note("{\"event\":\"end\",\"why\":\"%s\"}", kind);
-    if (write(STDERR_FILENO, words, strlen(words)) < 0) {
+    if (write(STDERR_FILENO, words, strlen(words)) < 0)
         return;
-    }
     if (strcmp(kind, "abort") == 0) {
         abort();
     } else if (strcmp(kind, "kill") == 0) {
@@ -263,9 +255,8 @@ die(JsonObject *how)
         sleep_for_ever();
     } else if (strcmp(kind, "garbage") == 0) {
         static const char garbage[] = "Segmentation fault? No: just no frame at all.";
-        if (write(STDOUT_FILENO, garbage, sizeof garbage) > 0) {
+        if (write(STDOUT_FILENO, garbage, sizeof garbage) > 0)
             sleep_for_ever();
-        }
     }
     g_printerr("scripted-engine: no death is called \"%s\"\n", kind);
     _exit(2);
@@ -298,17 +289,14 @@ load(void)
         send(SUNDOG_MESSAGE_PROGRESS,
              g_variant_new("(sd)", "weights", (double)i / (double)n_steps));
         sleep_ms(get_int(how, "ms", 0) / n_steps);
-        if (member(how, "die") && i >= n_steps / 2) {
+        if (member(how, "die") && i >= n_steps / 2)
             die(how);
-        }
     }
     bool held = false;
-    while (get_bool(how, "gate") && !passes_gate(&held)) {
+    while (get_bool(how, "gate") && !passes_gate(&held))
         sleep_ms(GATE_MS);
-    }
-    if (get_bool(how, "stall")) {
+    if (get_bool(how, "stall"))
         sleep_for_ever();
-    }
     const char *fault = get_text(how, "fault", NULL);
     if (fault) {
         send(SUNDOG_MESSAGE_FAULT,
@@ -340,11 +328,9 @@ get_ready(void)
 static bool
 holds(const SundogSubmit *submit, int64_t token)
 {
-    for (uint32_t i = 0; i < submit->n_prompt; i++) {
-        if (submit->prompt[i] == token) {
+    for (uint32_t i = 0; i < submit->n_prompt; i++)
+        if (submit->prompt[i] == token)
             return true;
-        }
-    }
     return false;
 }
 
@@ -355,9 +341,8 @@ choose_entry(const SundogSubmit *submit, JsonArray *entries)
     int n_entries = entries ? (int)json_array_get_length(entries) : 0;
     for (int i = 0; i < n_entries; i++) {
         JsonNode *token = member(json_array_get_object_element(entries, (guint)i), "prompt_has");
-        if (token && holds(submit, json_node_get_int(token))) {
+        if (token && holds(submit, json_node_get_int(token)))
             return i;
-        }
     }
     int last = -1;
     int64_t n_left = n_submitted++;
@@ -374,9 +359,8 @@ static char *
 print_tokens(const uint32_t *tokens, uint32_t n_tokens)
 {
     GString *text = g_string_new("[");
-    for (uint32_t i = 0; i < n_tokens; i++) {
+    for (uint32_t i = 0; i < n_tokens; i++)
         g_string_append_printf(text, "%s%u", i > 0 ? "," : "", tokens[i]);
-    }
     return g_string_free(g_string_append_c(text, ']'), FALSE);
 }
 
@@ -422,9 +406,8 @@ submit_request(GVariant *payload)
         .n_prefill_left = MAX(get_int(entry, "prefill_steps", 1), 1),
         .submitted_us = g_get_monotonic_time(),
     };
-    for (uint32_t i = 0; i < submit.n_prompt; i++) {
+    for (uint32_t i = 0; i < submit.n_prompt; i++)
         request->salt = request->salt * 31 + submit.prompt[i];
-    }
     request->next_us = request->submitted_us;
     g_ptr_array_add(requests, request);
 }
@@ -462,9 +445,8 @@ cancel_request(uint64_t id)
                  request->n_sent);
             request->cancelled = true;
             request->n_late = get_int(request->entry, "late_cancel", 0);
-            if (request->n_late == 0) {
+            if (request->n_late == 0)
                 finish(request, SUNDOG_FINISH_CANCELLED);
-            }
             return;
         }
     }
@@ -520,9 +502,8 @@ produce(Request *request, uint32_t *token)
         finish(request, SUNDOG_FINISH_LENGTH);
         return false;
     }
-    if (member(request->entry, "die") && request->index == get_int(request->entry, "at", 0)) {
+    if (member(request->entry, "die") && request->index == get_int(request->entry, "at", 0))
         die(request->entry);
-    }
     if (member(request->entry, "gate_at") &&
         request->index >= get_int(request->entry, "gate_at", 0) && !passes_gate(&request->held)) {
         request->next_us = g_get_monotonic_time() + GATE_MS * 1000;
@@ -549,9 +530,8 @@ count_token(Request *request, int64_t now)
     statistics.n_produced_tokens++;
     if (request->cancelled) {
         request->n_after_cancel++;
-        if (request->n_late > 0 && --request->n_late == 0) {
+        if (request->n_late > 0 && --request->n_late == 0)
             finish(request, SUNDOG_FINISH_CANCELLED);
-        }
     }
 }
 
@@ -566,9 +546,8 @@ play(void)
     for (guint i = requests->len; i-- > 0;) {
         Request *request = requests->pdata[i];
         uint32_t token;
-        if (request->next_us > now) {
+        if (request->next_us > now)
             continue;
-        }
         if (request->n_prefill_left > 0) {
             prefill(request);
         } else if (produce(request, &token)) {
@@ -579,24 +558,20 @@ play(void)
     g_autoptr(GVariant) payload =
         g_variant_ref_sink(g_variant_new("(t@a(tuu))", ++step, g_variant_builder_end(&rows)));
     statistics.n_steps++;
-    if (in_step->len > 0) {
+    if (in_step->len > 0)
         send(SUNDOG_MESSAGE_TOKENS, payload);
-    }
-    for (guint i = 0; i < in_step->len; i++) {
+    for (guint i = 0; i < in_step->len; i++)
         count_token(in_step->pdata[i], now);
-    }
 }
 
 static int
 wait_ms(void)
 {
     int64_t next = INT64_MAX;
-    for (guint i = 0; i < requests->len; i++) {
+    for (guint i = 0; i < requests->len; i++)
         next = MIN(next, ((Request *)requests->pdata[i])->next_us);
-    }
-    if (next == INT64_MAX) {
+    if (next == INT64_MAX)
         return -1;
-    }
     return (int)CLAMP((next - g_get_monotonic_time() + 999) / 1000, 0, 1000);
 }
 
@@ -606,11 +581,10 @@ static void
 leave(const char *why)
 {
     JsonNode *node = script_member("ignore_shutdown");
-    if (node && json_node_get_boolean(node)) {
+    if (node && json_node_get_boolean(node))
         note("{\"event\":\"ignored\",\"why\":\"%s\"}", why);
-    } else {
+    else
         end(why);
-    }
 }
 
 static void
@@ -647,9 +621,8 @@ read_frames(SundogFrameDecoder *decoder)
 {
     char buffer[65536];
     ssize_t n_read = read(STDIN_FILENO, buffer, sizeof buffer);
-    if (n_read <= 0) {
+    if (n_read <= 0)
         return n_read < 0 && errno == EINTR;
-    }
     sundog_frame_decoder_feed(decoder, buffer, (size_t)n_read);
     for (;;) {
         uint32_t type;
@@ -659,9 +632,8 @@ read_frames(SundogFrameDecoder *decoder)
             g_printerr("scripted-engine: %s\n", error->message);
             exit(2);
         }
-        if (!payload) {
+        if (!payload)
             return true;
-        }
         take_frame(type, payload);
     }
 }
@@ -693,13 +665,11 @@ main(int argc, char **argv)
     requests = g_ptr_array_new_with_free_func(g_free);
     open_script(argv[1]);
     JsonNode *ignores = script_member("ignore_shutdown");
-    if (ignores && json_node_get_boolean(ignores)) {
+    if (ignores && json_node_get_boolean(ignores))
         signal(SIGTERM, SIG_IGN);
-    }
     JsonNode *words = script_member("stderr");
-    if (words) {
+    if (words)
         fputs(json_node_get_string(words), stderr); /* g_printerr() would recode it */
-    }
     load();
     get_ready();
     loop();

@@ -53,9 +53,8 @@ on_frame(SundogEngineProcess *process, uint32_t type, GVariant *payload, void *d
     fixture->n_frames++;
     if (type == SUNDOG_MESSAGE_READY) {
         fixture->ready = true;
-        if (fixture->free_at_ready) {
+        if (fixture->free_at_ready)
             sundog_engine_process_free(g_steal_pointer(&fixture->process));
-        }
         g_main_loop_quit(fixture->loop);
     } else if (type == SUNDOG_MESSAGE_TOKENS) {
         take_tokens(fixture, payload);
@@ -313,9 +312,8 @@ be_a_parent(const char *script, int fd)
     SundogEngineProcessOptions options = {
         .program = scripted_engine, .arguments = arguments, .frame = write_pid, .data = &fd};
     g_assert_nonnull(sundog_engine_process_start(&options, NULL));
-    for (;;) {
+    for (;;)
         g_main_context_iteration(NULL, TRUE);
-    }
 }
 
 /* kill -9 of the parent ends the child (G3), which the kernel tells; two seconds are enough where it gets
@@ -328,9 +326,8 @@ test_parent_killed(Fixture *fixture, gconstpointer data)
     int fds[2];
     g_assert_cmpint(pipe(fds), ==, 0);
     pid_t parent = fork();
-    if (parent == 0) {
+    if (parent == 0)
         be_a_parent(fixture->script, fds[1]);
-    }
     close(fds[1]); /* so that a parent that fails is the end of the pipe */
     pid_t engine;
     g_assert_cmpint(read(fds[0], &engine, sizeof engine), ==, sizeof engine);

@@ -75,9 +75,8 @@ test_cut_anywhere(void)
             for (;;) {
                 g_autoptr(GVariant) payload = NULL;
                 g_assert_true(sundog_frame_decoder_next(decoder, &types[n_types], &payload, NULL));
-                if (!payload) {
+                if (!payload)
                     break;
-                }
                 g_assert_cmpuint(++n_types, <=, 3);
             }
         }

@@ -173,12 +173,11 @@ parse_brackets(Parser *parser)
     g_autoptr(SundogGrammarNode) node = sundog_grammar_node_new(SUNDOG_GRAMMAR_SET);
     node->set = sundog_character_set_new();
     bool inverted = take(parser, "^");
-    while (*parser->next != ']') {
+    while (*parser->next != ']')
         if (is_class(parser))
             take_class(parser, node->set);
         else if (!take_range(parser, node->set))
             return NULL;
-    }
     parser->next++;
     sundog_character_set_normalise(node->set);
     if (inverted)

@@ -192,7 +192,7 @@ find_json_end(const char *text)
 {
     unsigned depth = 0;
     bool quoted = false;
-    for (; *text != '\0'; text++) {
+    for (; *text != '\0'; text++)
         if (quoted && *text == '\\' && text[1] != '\0')
             text++;
         else if (*text == '"')
@@ -201,7 +201,6 @@ find_json_end(const char *text)
             depth++;
         else if (!quoted && strchr("}]", *text) != NULL && (depth == 0 || --depth == 0))
             return text + 1;
-    }
     return NULL;
 }
 

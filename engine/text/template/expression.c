@@ -483,7 +483,7 @@ sundog_parser_filter(SundogParser *parser, SundogNode *value, bool start_inline)
 static SundogNode *
 parse_postfix(SundogParser *parser, SundogNode *node)
 {
-    while (!sundog_render_failed(parser->render)) {
+    while (!sundog_render_failed(parser->render))
         if (sundog_parser_at(parser, SUNDOG_TOKEN_DOT))
             node = parse_dot(parser, node);
         else if (sundog_parser_at(parser, SUNDOG_TOKEN_LBRACKET))
@@ -492,7 +492,6 @@ parse_postfix(SundogParser *parser, SundogNode *node)
             node = parse_call(parser, node);
         else
             break;
-    }
     return node;
 }
 
@@ -544,7 +543,7 @@ parse_test(SundogParser *parser, SundogNode *value)
 static SundogNode *
 parse_filters_and_tests(SundogParser *parser, SundogNode *node)
 {
-    while (!sundog_render_failed(parser->render)) {
+    while (!sundog_render_failed(parser->render))
         if (sundog_parser_at(parser, SUNDOG_TOKEN_PIPE))
             node = sundog_parser_filter(parser, node, false);
         else if (sundog_parser_at_name(parser, "is"))
@@ -553,7 +552,6 @@ parse_filters_and_tests(SundogParser *parser, SundogNode *node)
             node = parse_call(parser, node);
         else
             break;
-    }
     return node;
 }
 

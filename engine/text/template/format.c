@@ -181,7 +181,7 @@ scan_number(const char **at, const char *end)
 static const char *
 scan_flags(const char *at, const char *end, Conversion *conversion)
 {
-    for (; at < end; at++) {
+    for (; at < end; at++)
         if (*at == '-')
             conversion->left = true;
         else if (*at == '0')
@@ -194,7 +194,6 @@ scan_flags(const char *at, const char *end, Conversion *conversion)
             conversion->alternate = true;
         else
             break;
-    }
     return at;
 }
 

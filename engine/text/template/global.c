@@ -178,14 +178,13 @@ global_strftime_now(SundogRender *render, SundogValue self, const SundogArgument
     g_autoptr(GDateTime) time =
         seconds != NULL ? g_steal_pointer(&seconds) : g_date_time_new_from_unix_local(0);
     g_autoptr(GString) text = g_string_new(NULL);
-    for (const char *at = sundog_string_text(render, given); *at != '\0'; at++) {
+    for (const char *at = sundog_string_text(render, given); *at != '\0'; at++)
         if (*at != '%' || at[1] == '\0')
             g_string_append_c(text, *at);
         else if (at[1] == '-' && at[2] != '\0')
             at = append_unpadded(text, time, at + 2);
         else
             append_time(text, time, *++at);
-    }
     bool trusted = sundog_string_is_trusted(render, given);
     return sundog_value_string(sundog_string_new(render, text->str, text->len, trusted));
 }

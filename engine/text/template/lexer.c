@@ -397,12 +397,11 @@ lex_string(Lexer *lexer)
         return;
     }
     g_autoptr(GString) text = g_string_new(NULL);
-    for (const char *at = lexer->at + 1; at < end;) {
+    for (const char *at = lexer->at + 1; at < end;)
         if (*at == '\\')
             at = lex_escape(lexer, text, at + 1, end);
         else
             g_string_append_c(text, *at++);
-    }
     push_token(lexer, SUNDOG_TOKEN_STRING,
                sundog_value_string(sundog_string_new(lexer->render, text->str, text->len, true)),
                NULL);

@@ -127,13 +127,11 @@ parse_block(SundogParser *parser, const char *const *ends, const char **end)
 static void
 check_target(SundogParser *parser, const SundogNode *target)
 {
-    if (target->kind == SUNDOG_NODE_TUPLE) {
+    if (target->kind == SUNDOG_NODE_TUPLE)
         for (size_t i = 0; i < target->items.n; i++)
             check_target(parser, target->items.nodes[i]);
-    } else if (target->kind != SUNDOG_NODE_NAME &&
-               target->kind != SUNDOG_NODE_NAMESPACE_ATTRIBUTE) {
+    else if (target->kind != SUNDOG_NODE_NAME && target->kind != SUNDOG_NODE_NAMESPACE_ATTRIBUTE)
         sundog_parser_fail(parser, "only names can be assigned to");
-    }
 }
 
 static SundogNode *

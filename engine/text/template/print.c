@@ -41,13 +41,12 @@ static void
 print_point_form(const char *digits, int exponent, char *out)
 {
     int n_digits = (int)strlen(digits);
-    if (exponent < 0) {
+    if (exponent < 0)
         sprintf(out, "0.%.*s%s", -exponent - 1, "0000", digits);
-    } else if (n_digits <= exponent + 1) {
+    else if (n_digits <= exponent + 1)
         sprintf(out, "%s%.*s.0", digits, exponent + 1 - n_digits, "0000000000000000");
-    } else {
+    else
         sprintf(out, "%.*s.%s", exponent + 1, digits, digits + exponent + 1);
-    }
 }
 
 void

@@ -203,10 +203,9 @@ sundog_symbols_append(const SundogSymbols *symbols, const uint32_t *left, size_t
         g_array_append_vals(tokens, left, (guint)n_left);
         return;
     }
-    for (size_t i = 0; i < n_left; i++) {
+    for (size_t i = 0; i < n_left; i++)
         if (left[i] < symbols->n_tokens)
             append_token(symbols, left[i], tokens);
         else
             append_added(symbols, left[i], tokens);
-    }
 }

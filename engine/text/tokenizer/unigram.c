@@ -154,12 +154,11 @@ append_best(const Unigram *unigram, const char *word, size_t n_bytes, Best *best
         token = before.token;
         begin = before.begin;
     }
-    for (size_t pos = 0; pos < n_bytes; pos = best[pos].begin) {
+    for (size_t pos = 0; pos < n_bytes; pos = best[pos].begin)
         if (best[pos].token == SUNDOG_TOKEN_NONE)
             append_unknown(unigram, word + pos, best[pos].begin - pos, tokens);
         else
             g_array_append_val(tokens, best[pos].token);
-    }
 }
 
 /* Scores that are no numbers would leave an end unreached; all are below this one then. */
