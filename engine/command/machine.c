@@ -2,6 +2,7 @@
 
 #include "engine/command/machine.h"
 
+#include "kernels/host/kernels.h"
 #include <gio/gio.h>
 #include <string.h>
 
@@ -29,16 +30,8 @@ sundog_machine_dup_processor(void)
 const char *
 sundog_machine_get_instructions(void)
 {
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512vnni"))
-        return "AVX-512 VNNI";
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return "AVX2";
-#endif
-    return NULL;
+    SundogHostSet set = sundog_host_detect();
+    return set != SUNDOG_HOST_PLAIN ? sundog_host_set_name(set) : NULL;
 }
 
 bool

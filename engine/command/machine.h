@@ -8,7 +8,7 @@
 
 /* The processor's own name, or "processor"; owned by the caller. */
 char *sundog_machine_dup_processor(void);
-/* "AVX-512 VNNI", "AVX2", or NULL where the plain kernels have to do. */
+/* The instructions that the kernels use, as kernels.h names them; NULL where the plain ones have to do. */
 const char *sundog_machine_get_instructions(void);
 /* Bytes of memory in all and available now; false where the system does not tell. */
 bool sundog_machine_get_memory(uint64_t *total, uint64_t *available);

@@ -114,10 +114,11 @@ test_characters(void)
 static void
 test_stop_strings(void)
 {
-    g_autofree char *entry = entry_of("ABCDEFGHIKDEFGHIJKLMN", "\"token_ms\":2");
+    g_autofree char *entry = entry_of("ABCDEFGHIKDEFGHIJKLMN", "\"gate_at\":17");
     g_autoptr(Harness) harness = start(entry);
     assert_chat(harness, "\"stop\":\"DEFGHIJ\"", "ABCDEFGHIK", "stop");
     harness_wait_for_log("tiny", "\"event\":\"cancel\"", 1);
+    harness_open_gate("tiny");
     assert_chat(harness, "\"stop\":\"DEFGHIJX\"", "ABCDEFGHIKDEFGHIJKLMN", "stop");
     assert_chat(harness, "\"stop\":[\"N\",\"ZZ\"]", "ABCDEFGHIKDEFGHIJKLM", "stop");
     assert_chat(harness, "\"stop\":[\"A\"]", "", "stop");

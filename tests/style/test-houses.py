@@ -29,7 +29,7 @@ ROWS = {
     'engine/server': ['engine/text', 'engine/library', 'engine/wire', 'engine/format', 'engine/core'],
     'engine/command': ['engine/server', 'engine/prepare', 'engine/library', 'engine/text',
                        'engine/wire', 'engine/model', 'engine/core', 'engine/format',
-                       'engine/replay', 'kernels/contract'],
+                       'engine/replay', 'kernels/contract', 'kernels/host'],
     'app': ['engine/library', 'engine/core', 'engine/format', 'ui'],
     # The engine process stands on top of schedule and opens the core for it.
     'engine/main.c': ['engine/schedule', 'engine/cache', 'engine/replay', 'engine/core',
