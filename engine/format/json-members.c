@@ -68,3 +68,14 @@ sundog_json_get_number(JsonObject *object, const char *name, double usual)
     sundog_json_get_double(object, name, &usual);
     return usual;
 }
+
+void
+sundog_json_copy_members(JsonObject *from, JsonObject *to)
+{
+    JsonObjectIter iter;
+    const char *name;
+    JsonNode *member;
+    json_object_iter_init_ordered(&iter, from);
+    while (json_object_iter_next_ordered(&iter, &name, &member))
+        json_object_set_member(to, name, json_node_ref(member));
+}

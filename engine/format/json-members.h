@@ -19,3 +19,5 @@ JsonArray *sundog_json_get_array(JsonObject *object, const char *name);
 JsonObject *sundog_json_get_element(JsonArray *array, guint index);
 /* Whether the member is there and not null. */
 bool sundog_json_has(JsonObject *object, const char *name);
+/* Sets every member of `from` in `to`, in order; values are shared. Neither may be NULL. */
+void sundog_json_copy_members(JsonObject *from, JsonObject *to);

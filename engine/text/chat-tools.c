@@ -3,6 +3,7 @@
 #include "engine/text/chat-tools.h"
 
 #include "engine/format/error.h"
+#include "engine/format/json-members.h"
 #include "engine/format/json.h"
 #include "engine/text/chat.h"
 
@@ -10,24 +11,6 @@
 
 #define fail(error, ...) \
     sundog_error_set(error, SUNDOG_TEMPLATE_ERROR, SUNDOG_TEMPLATE_ERROR_MESSAGES, __VA_ARGS__)
-
-static void
-copy_members(JsonObject *from, JsonObject *to)
-{
-    JsonObjectIter iter;
-    const char *name;
-    JsonNode *member;
-    json_object_iter_init_ordered(&iter, from);
-    while (json_object_iter_next_ordered(&iter, &name, &member))
-        json_object_set_member(to, name, json_node_ref(member));
-}
-
-static JsonObject *
-get_object(JsonObject *object, const char *name)
-{
-    JsonNode *node = json_object_get_member(object, name);
-    return node != NULL && JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
-}
 
 /* A call's arguments as an object or as JSON's text of one, whichever the template takes; arguments that
  * are no JSON stay the text that they are. Owned by the caller. */
@@ -54,12 +37,12 @@ convert_arguments(JsonNode *arguments, bool as_text)
 static JsonObject *
 convert_call(JsonObject *call, bool as_text)
 {
-    JsonObject *function = get_object(call, "function");
+    JsonObject *function = sundog_json_get_object(call, "function");
     JsonNode *arguments = function ? json_object_get_member(function, "arguments") : NULL;
     JsonObject *copy = json_object_new(), *inner = json_object_new();
-    copy_members(call, copy);
+    sundog_json_copy_members(call, copy);
     if (function != NULL)
-        copy_members(function, inner);
+        sundog_json_copy_members(function, inner);
     if (arguments != NULL && !JSON_NODE_HOLDS_NULL(arguments))
         json_object_set_member(inner, "arguments", convert_arguments(arguments, as_text));
     else
@@ -100,11 +83,11 @@ static JsonObject *
 normalise_function(JsonObject *function)
 {
     JsonObject *copy = json_object_new();
-    copy_members(function, copy);
+    sundog_json_copy_members(function, copy);
     JsonNode *description = json_object_get_member(copy, "description");
     if (description == NULL || JSON_NODE_HOLDS_NULL(description))
         json_object_set_string_member(copy, "description", "");
-    if (get_object(copy, "parameters") == NULL) {
+    if (sundog_json_get_object(copy, "parameters") == NULL) {
         JsonObject *none = json_object_new();
         json_object_set_string_member(none, "type", "object");
         json_object_set_object_member(none, "properties", json_object_new());
@@ -120,7 +103,7 @@ sundog_chat_normalise_tools(JsonArray *tools)
     for (unsigned i = 0; i < json_array_get_length(tools); i++) {
         JsonNode *node = json_array_get_element(tools, i);
         JsonObject *tool = JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
-        JsonObject *function = tool != NULL ? get_object(tool, "function") : NULL;
+        JsonObject *function = tool != NULL ? sundog_json_get_object(tool, "function") : NULL;
         JsonNode *name = function != NULL ? json_object_get_member(function, "name") : NULL;
         if (name == NULL || json_node_get_value_type(name) != G_TYPE_STRING)
             continue;
@@ -162,7 +145,8 @@ print_calls(JsonObject *message)
         g_string_new(json_object_get_string_member_with_default(message, "content", ""));
     JsonArray *calls = json_object_get_array_member(message, "tool_calls");
     for (unsigned i = 0; i < json_array_get_length(calls); i++) {
-        JsonObject *function = get_object(json_array_get_object_element(calls, i), "function");
+        JsonObject *function =
+            sundog_json_get_object(json_array_get_object_element(calls, i), "function");
         g_autoptr(JsonObject) shown = json_object_new();
         const char *const keys[] = {"name", "arguments"};
         for (size_t k = 0; function != NULL && k < G_N_ELEMENTS(keys); k++)

@@ -3,6 +3,7 @@
 #include "engine/text/chat.h"
 
 #include "engine/format/error.h"
+#include "engine/format/json-members.h"
 #include "engine/format/json.h"
 #include "engine/text/chat-tools.h"
 #include <string.h>
@@ -69,17 +70,6 @@ dup_content(JsonObject *message, unsigned index, GError **error)
     return g_string_free(g_steal_pointer(&joined), FALSE);
 }
 
-static void
-copy_members(JsonObject *from, JsonObject *to)
-{
-    JsonObjectIter iter;
-    const char *name;
-    JsonNode *member;
-    json_object_iter_init_ordered(&iter, from);
-    while (json_object_iter_next_ordered(&iter, &name, &member))
-        json_object_set_member(to, name, json_node_ref(member));
-}
-
 static JsonObject *
 normalise_message(JsonNode *node, unsigned index, const SundogOutputSyntax *syntax, GError **error)
 {
@@ -97,7 +87,7 @@ normalise_message(JsonNode *node, unsigned index, const SundogOutputSyntax *synt
     if (content == NULL)
         return NULL;
     g_autoptr(JsonObject) copy = json_object_new();
-    copy_members(message, copy);
+    sundog_json_copy_members(message, copy);
     if (!sundog_chat_convert_calls(copy, index, syntax != NULL && syntax->text_arguments, error))
         return NULL;
     json_object_set_string_member(copy, "role", strcmp(role, "developer") == 0 ? "system" : role);
@@ -175,7 +165,7 @@ fold_system(JsonArray *messages, const char *system)
         if (has_role(messages, i, "system"))
             continue;
         JsonObject *message = json_object_new();
-        copy_members(json_array_get_object_element(messages, i), message);
+        sundog_json_copy_members(json_array_get_object_element(messages, i), message);
         if (!placed && has_role(messages, i, "user")) {
             g_autofree char *content = g_strconcat(system, "\n\n", content_of(messages, i), NULL);
             json_object_set_string_member(message, "content", content);
@@ -274,7 +264,7 @@ replace_system(JsonArray *messages, const char *content)
     JsonArray *replaced = json_array_new();
     for (unsigned i = 0; i < json_array_get_length(messages); i++) {
         JsonObject *message = json_object_new();
-        copy_members(json_array_get_object_element(messages, i), message);
+        sundog_json_copy_members(json_array_get_object_element(messages, i), message);
         if (has_role(messages, i, "system"))
             json_object_set_string_member(message, "content", content);
         json_array_add_object_element(replaced, message);

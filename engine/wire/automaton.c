@@ -50,19 +50,6 @@ sundog_automaton_write(const SundogAutomaton *automaton, uint32_t *n_words)
     return words;
 }
 
-G_GNUC_PRINTF(2, 3)
-static bool
-refuse(GError **error, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    g_autoptr(GError) made =
-        g_error_new_valist(SUNDOG_WIRE_ERROR, SUNDOG_WIRE_ERROR_MALFORMED, format, arguments);
-    va_end(arguments);
-    g_propagate_error(error, g_steal_pointer(&made));
-    return false;
-}
-
 static bool
 check_edge(const SundogAutomaton *automaton, uint32_t state, uint32_t index, GError **error)
 {
@@ -71,9 +58,11 @@ check_edge(const SundogAutomaton *automaton, uint32_t state, uint32_t index, GEr
     if (edge->kind > SUNDOG_AUTOMATON_REPEAT || edge->to >= automaton->n_states ||
         edge->rule >= automaton->n_states || edge->low > edge->high || edge->least > edge->most ||
         edge->least == SUNDOG_AUTOMATON_UNBOUNDED)
-        return refuse(error, "an automaton whose edge %u of %u is none", index, automaton->n_edges);
+        return sundog_wire_refuse(error, "an automaton whose edge %u of %u is none", index,
+                                  automaton->n_edges);
     if (edge->kind == SUNDOG_AUTOMATON_REPEAT && n != 1)
-        return refuse(error, "an automaton whose state %u repeats and has %u edges", state, n);
+        return sundog_wire_refuse(error, "an automaton whose state %u repeats and has %u edges",
+                                  state, n);
     return true;
 }
 
@@ -81,14 +70,15 @@ static bool
 check(const SundogAutomaton *automaton, GError **error)
 {
     if (automaton->start >= automaton->n_states) {
-        return refuse(error, "an automaton of %u states that begins in state %u",
-                      automaton->n_states, automaton->start);
+        return sundog_wire_refuse(error, "an automaton of %u states that begins in state %u",
+                                  automaton->n_states, automaton->start);
     }
     for (uint32_t i = 0; i < automaton->n_states; i++) {
         uint32_t first = automaton->first_edges[i], end = automaton->first_edges[i + 1];
         if (first > end || end > automaton->n_edges || (i == 0 && first != 0)) {
-            return refuse(error, "an automaton whose state %u has the edges %u to %u of %u", i,
-                          first, end, automaton->n_edges);
+            return sundog_wire_refuse(error,
+                                      "an automaton whose state %u has the edges %u to %u of %u", i,
+                                      first, end, automaton->n_edges);
         }
         for (uint32_t j = first; j < end; j++)
             if (!check_edge(automaton, i, j, error))
@@ -105,8 +95,8 @@ sundog_automaton_read(const uint32_t *words, uint32_t n_words, GError **error)
     if (n_states == 0 || n_states > SUNDOG_AUTOMATON_MAX_STATES ||
         n_edges > SUNDOG_AUTOMATON_MAX_EDGES ||
         n_words != HEAD_WORDS + n_states + EDGE_WORDS * n_edges) {
-        refuse(error, "an automaton of %u words with %u states and %u edges", n_words, n_states,
-               n_edges);
+        sundog_wire_refuse(error, "an automaton of %u words with %u states and %u edges", n_words,
+                           n_states, n_edges);
         return NULL;
     }
     g_autoptr(SundogAutomaton) automaton = sundog_automaton_new(n_states, n_edges);

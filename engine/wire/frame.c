@@ -22,6 +22,18 @@ struct SundogFrameDecoder {
 
 G_DEFINE_QUARK(sundog - wire - error - quark, sundog_wire_error)
 
+bool
+sundog_wire_refuse(GError **error, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_autoptr(GError) made =
+        g_error_new_valist(SUNDOG_WIRE_ERROR, SUNDOG_WIRE_ERROR_MALFORMED, format, arguments);
+    va_end(arguments);
+    g_propagate_error(error, g_steal_pointer(&made));
+    return false;
+}
+
 static uint32_t
 get_u32(const uint8_t *data)
 {

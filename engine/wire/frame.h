@@ -22,6 +22,8 @@ typedef enum {
     SUNDOG_WIRE_ERROR_CLOSED,    /* End of the pipe. */
 } SundogWireError;
 GQuark sundog_wire_error_quark(void);
+/* Sets SUNDOG_WIRE_ERROR_MALFORMED; returns false. */
+bool sundog_wire_refuse(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
 typedef struct SundogFrameDecoder SundogFrameDecoder;
 

@@ -57,26 +57,13 @@ find_text(const char *const *texts, size_t n_texts, const char *text)
     return -1;
 }
 
-G_GNUC_PRINTF(2, 3)
-static bool
-refuse(GError **error, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    g_autoptr(GError) made =
-        g_error_new_valist(SUNDOG_WIRE_ERROR, SUNDOG_WIRE_ERROR_MALFORMED, format, arguments);
-    va_end(arguments);
-    g_propagate_error(error, g_steal_pointer(&made));
-    return false;
-}
-
 static bool
 check_type(GVariant *payload, SundogMessage message, GError **error)
 {
     const char *signature = sundog_message_signature(message);
     if (!g_variant_is_of_type(payload, G_VARIANT_TYPE(signature))) {
-        return refuse(error, "message %d is %s where %s was expected", message,
-                      g_variant_get_type_string(payload), signature);
+        return sundog_wire_refuse(error, "message %d is %s where %s was expected", message,
+                                  g_variant_get_type_string(payload), signature);
     }
     /* Serialized now, so that what is borrowed below stays where it is. */
     g_variant_get_data(payload);
@@ -158,13 +145,13 @@ check_sampling(const SundogSubmit *submit, GError **error)
                       (ranges[i].above_low ? ranges[i].value > ranges[i].low
                                            : ranges[i].value >= ranges[i].low);
         if (!inside) {
-            return refuse(error, "%s is %g where %s %g to %g is expected", ranges[i].name,
-                          ranges[i].value, ranges[i].above_low ? "above" : "from", ranges[i].low,
-                          ranges[i].high);
+            return sundog_wire_refuse(
+                error, "%s is %g where %s %g to %g is expected", ranges[i].name, ranges[i].value,
+                ranges[i].above_low ? "above" : "from", ranges[i].low, ranges[i].high);
         }
     }
     if (submit->top_k < 0)
-        return refuse(error, "top_k is %d where 0 or more is expected", submit->top_k);
+        return sundog_wire_refuse(error, "top_k is %d where 0 or more is expected", submit->top_k);
     return true;
 }
 
@@ -172,21 +159,23 @@ static bool
 check_submit(const SundogSubmit *submit, GError **error)
 {
     if (submit->id == 0)
-        return refuse(error, "a request with id 0, which stands for the engine");
+        return sundog_wire_refuse(error, "a request with id 0, which stands for the engine");
     if (submit->n_prompt == 0)
-        return refuse(error, "the prompt has no token");
+        return sundog_wire_refuse(error, "the prompt has no token");
     if (submit->max_tokens <= submit->n_produced) {
-        return refuse(error, "max_tokens is %u where more than the %u produced is expected",
-                      submit->max_tokens, submit->n_produced);
+        return sundog_wire_refuse(error,
+                                  "max_tokens is %u where more than the %u produced is expected",
+                                  submit->max_tokens, submit->n_produced);
     }
     for (uint32_t i = 0; i < submit->n_biases; i++) {
         double amount = submit->biases[i].amount;
         if (!(amount <= MAX_PENALTY && (amount >= -MAX_PENALTY || isinf(amount))))
-            return refuse(error, "the bias of token %u is %g", submit->biases[i].token, amount);
+            return sundog_wire_refuse(error, "the bias of token %u is %g", submit->biases[i].token,
+                                      amount);
     }
     if (submit->flags & ~(uint32_t)SUNDOG_SUBMIT_ALL_FLAGS) {
-        return refuse(error, "flags are 0x%x where at most 0x%x are known", submit->flags,
-                      (unsigned)SUNDOG_SUBMIT_ALL_FLAGS);
+        return sundog_wire_refuse(error, "flags are 0x%x where at most 0x%x are known",
+                                  submit->flags, (unsigned)SUNDOG_SUBMIT_ALL_FLAGS);
     }
     return check_sampling(submit, error);
 }
@@ -233,11 +222,11 @@ sundog_wire_vocabulary_unpack(GVariant *payload, SundogWireVocabulary *vocabular
     vocabulary->n_bytes = n_bytes;
     uint32_t last = 0;
     if (vocabulary->n_tokens == 0)
-        return refuse(error, "a vocabulary without tokens");
+        return sundog_wire_refuse(error, "a vocabulary without tokens");
     for (uint32_t i = 0; i < vocabulary->n_tokens; i++) {
         if (vocabulary->ends[i] < last || vocabulary->ends[i] > n_bytes) {
-            return refuse(error, "a vocabulary whose token %u ends at byte %u of %zu", i,
-                          vocabulary->ends[i], n_bytes);
+            return sundog_wire_refuse(error, "a vocabulary whose token %u ends at byte %u of %zu",
+                                      i, vocabulary->ends[i], n_bytes);
         }
         last = vocabulary->ends[i];
     }
@@ -277,13 +266,13 @@ sundog_ready_unpack(GVariant *payload, SundogReady *ready, GError **error)
     g_autoptr(GVariant) dictionary = g_variant_get_child_value(payload, 0);
 #define X(name, kind, letter)                                                           \
     if (!g_variant_lookup(dictionary, #name, letter, &ready->name) || ready->name == 0) \
-        return refuse(error, "READY without a usable " #name);
+        return sundog_wire_refuse(error, "READY without a usable " #name);
     READY_NUMBERS(X)
 #undef X
     const char *device = NULL;
     if (!g_variant_lookup(dictionary, "device", "&s", &device) ||
         strlen(device) >= sizeof ready->device)
-        return refuse(error, "READY without a usable device");
+        return sundog_wire_refuse(error, "READY without a usable device");
     g_strlcpy(ready->device, device, sizeof ready->device);
     return true;
 }
@@ -306,8 +295,8 @@ sundog_fault_unpack(GVariant *payload, SundogFault *fault, GError **error)
     g_variant_get(payload, "(t&s&s)", &fault->id, &code, &fault->text);
     int index = find_text(fault_codes, G_N_ELEMENTS(fault_codes), code);
     if (index < 0) {
-        return refuse(error, "a FAULT of request %" G_GUINT64_FORMAT " with an unknown code",
-                      fault->id);
+        return sundog_wire_refuse(
+            error, "a FAULT of request %" G_GUINT64_FORMAT " with an unknown code", fault->id);
     }
     fault->code = (SundogFaultCode)index;
     return true;
@@ -335,13 +324,13 @@ sundog_finish_unpack(GVariant *payload, SundogFinish *finish, GError **error)
                   &finish->decode_us, &finish->step);
     int index = find_text(finish_reasons, G_N_ELEMENTS(finish_reasons), reason);
     if (index < 0) {
-        return refuse(error, "a FINISH of request %" G_GUINT64_FORMAT " with an unknown reason",
-                      finish->id);
+        return sundog_wire_refuse(
+            error, "a FINISH of request %" G_GUINT64_FORMAT " with an unknown reason", finish->id);
     }
     finish->reason = (SundogFinishReason)index;
     if (finish->n_cached > finish->n_prompt) {
-        return refuse(error, "a FINISH with %u cached of %u prompt tokens", finish->n_cached,
-                      finish->n_prompt);
+        return sundog_wire_refuse(error, "a FINISH with %u cached of %u prompt tokens",
+                                  finish->n_cached, finish->n_prompt);
     }
     return true;
 }
@@ -369,7 +358,7 @@ sundog_statistics_unpack(GVariant *payload, SundogStatistics *statistics, GError
     g_autoptr(GVariant) dictionary = g_variant_get_child_value(payload, 0);
 #define X(name)                                                       \
     if (!g_variant_lookup(dictionary, #name, "t", &statistics->name)) \
-        return refuse(error, "STATISTICS without " #name);
+        return sundog_wire_refuse(error, "STATISTICS without " #name);
     SUNDOG_STATISTICS(X)
 #undef X
     return true;

@@ -4,6 +4,7 @@
  * .failed with the whole response.
  */
 
+#include "engine/format/json-members.h"
 #include "engine/format/json.h"
 #include "engine/server/answer.h"
 #include "engine/server/json-text.h"
@@ -144,17 +145,6 @@ make_usage(const SundogAnswer *answer)
     return usage;
 }
 
-static void
-copy_members(JsonObject *from, JsonObject *to)
-{
-    JsonObjectIter iter;
-    const char *name;
-    JsonNode *member;
-    json_object_iter_init_ordered(&iter, from);
-    while (json_object_iter_next_ordered(&iter, &name, &member))
-        json_object_set_member(to, name, json_node_ref(member));
-}
-
 /* error: of a response that failed, else NULL. */
 static JsonObject *
 make_response(const SundogAnswer *answer, const SundogApiError *error)
@@ -183,7 +173,7 @@ make_response(const SundogAnswer *answer, const SundogApiError *error)
     }
     if (sundog_generation_is_over(answer->generation))
         json_object_set_object_member(response, "usage", make_usage(answer));
-    copy_members(form->echo, response);
+    sundog_json_copy_members(form->echo, response);
     json_object_set_array_member(response, "output", json_array_ref(form->output));
     return response;
 }
