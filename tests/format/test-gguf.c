@@ -207,7 +207,7 @@ test_versions(void)
         if (cases[i].text != NULL)
             expect_built_error(&builder, SUNDOG_FORMAT_ERROR_UNSUPPORTED, cases[i].text);
         else
-            g_autoptr(SundogGguf) gguf = open_built(&builder);
+            sundog_gguf_free(open_built(&builder));
     }
 }
 
