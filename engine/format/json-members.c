@@ -70,6 +70,15 @@ sundog_json_get_number(JsonObject *object, const char *name, double usual)
 }
 
 void
+sundog_json_set_member(JsonObject *object, const char *name, JsonNode *node)
+{
+    if (json_object_get_member(object, name) == node)
+        json_node_unref(node);
+    else
+        json_object_set_member(object, name, node);
+}
+
+void
 sundog_json_copy_members(JsonObject *from, JsonObject *to)
 {
     JsonObjectIter iter;
@@ -77,5 +86,5 @@ sundog_json_copy_members(JsonObject *from, JsonObject *to)
     JsonNode *member;
     json_object_iter_init_ordered(&iter, from);
     while (json_object_iter_next_ordered(&iter, &name, &member))
-        json_object_set_member(to, name, json_node_ref(member));
+        sundog_json_set_member(to, name, json_node_ref(member));
 }

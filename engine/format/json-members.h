@@ -19,5 +19,8 @@ JsonArray *sundog_json_get_array(JsonObject *object, const char *name);
 JsonObject *sundog_json_get_element(JsonArray *array, guint index);
 /* Whether the member is there and not null. */
 bool sundog_json_has(JsonObject *object, const char *name);
+/* Sets a member and takes the node over, also where it is the very one that is there, whose second
+ * reference json_object_set_member() leaves to its caller. */
+void sundog_json_set_member(JsonObject *object, const char *name, JsonNode *node);
 /* Sets every member of `from` in `to`, in order; values are shared. Neither may be NULL. */
 void sundog_json_copy_members(JsonObject *from, JsonObject *to);

@@ -7,6 +7,7 @@
 #include "kernels/contract/layout.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 /* Bytes of a piece, unless one panel alone is larger: enough that handing it over costs nothing. */
@@ -29,8 +30,9 @@ typedef struct {
 typedef struct {
     const SundogPlan *plan;
     GThreadPool *workers;
-    GMutex lock;
-    GCond done;
+    /* Not GLib's, whose futexes the thread sanitizer cannot see. */
+    pthread_mutex_t lock;
+    pthread_cond_t done;
     Piece *pieces; /* [n_pieces] a ring: piece number i lies at i modulo n_pieces */
     unsigned n_pieces;
     /* where the next piece begins */
@@ -109,10 +111,10 @@ pack_piece(gpointer item, gpointer user_data)
         pack_vector(piece->planned, piece->bytes);
     else
         pack_panels(piece);
-    g_mutex_lock(&packing->lock);
+    pthread_mutex_lock(&packing->lock);
     piece->is_done = true;
-    g_cond_signal(&packing->done);
-    g_mutex_unlock(&packing->lock);
+    pthread_cond_signal(&packing->done);
+    pthread_mutex_unlock(&packing->lock);
 }
 
 static int64_t
@@ -161,10 +163,10 @@ start_piece(Packing *packing, Piece *piece)
 static void
 wait_for(Packing *packing, const Piece *piece)
 {
-    g_mutex_lock(&packing->lock);
+    pthread_mutex_lock(&packing->lock);
     while (!piece->is_done)
-        g_cond_wait(&packing->done, &packing->lock);
-    g_mutex_unlock(&packing->lock);
+        pthread_cond_wait(&packing->done, &packing->lock);
+    pthread_mutex_unlock(&packing->lock);
 }
 
 static bool
@@ -176,8 +178,8 @@ packing_init(Packing *packing, const SundogPlan *plan, unsigned n_threads, GErro
     if (packing->workers == NULL)
         return false;
     packing->pieces = g_new0(Piece, packing->n_pieces);
-    g_mutex_init(&packing->lock);
-    g_cond_init(&packing->done);
+    pthread_mutex_init(&packing->lock, NULL);
+    pthread_cond_init(&packing->done, NULL);
     return true;
 }
 
@@ -189,8 +191,8 @@ packing_clear(Packing *packing)
     for (unsigned i = 0; i < packing->n_pieces; i++)
         g_free(packing->pieces[i].bytes);
     g_free(packing->pieces);
-    g_mutex_clear(&packing->lock);
-    g_cond_clear(&packing->done);
+    pthread_mutex_destroy(&packing->lock);
+    pthread_cond_destroy(&packing->done);
 }
 
 /* Adds a piece's part to its weight's error, and tells it where it is whole. */

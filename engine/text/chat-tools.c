@@ -44,7 +44,7 @@ convert_call(JsonObject *call, bool as_text)
     if (function != NULL)
         sundog_json_copy_members(function, inner);
     if (arguments != NULL && !JSON_NODE_HOLDS_NULL(arguments))
-        json_object_set_member(inner, "arguments", convert_arguments(arguments, as_text));
+        sundog_json_set_member(inner, "arguments", convert_arguments(arguments, as_text));
     else
         json_object_set_object_member(inner, "arguments", json_object_new());
     json_object_set_object_member(copy, "function", inner);

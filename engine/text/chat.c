@@ -196,7 +196,7 @@ set_extra(JsonObject *variables, JsonObject *extra)
     json_object_iter_init_ordered(&iter, extra);
     while (json_object_iter_next_ordered(&iter, &name, &member))
         if (!is_reserved(name))
-            json_object_set_member(variables, name, json_node_ref(member));
+            sundog_json_set_member(variables, name, json_node_ref(member));
 }
 
 static void

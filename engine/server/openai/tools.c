@@ -31,10 +31,11 @@ sundog_openai_tool_choice_read(SundogCompletionRequest *request, JsonObject *obj
             }
         text = NULL;
     }
-    return text || *error ||
-           sundog_api_error_set(error, SUNDOG_API_ERROR_INVALID_VALUE, "tool_choice", "tool_choice",
-                                "it is auto, none, required, or an object that names a function",
-                                NULL);
+    if (*error)
+        return false;
+    return text || sundog_api_error_set(
+                       error, SUNDOG_API_ERROR_INVALID_VALUE, "tool_choice", "tool_choice",
+                       "it is auto, none, required, or an object that names a function", NULL);
 }
 
 bool

@@ -2,6 +2,7 @@
 
 #include "engine/text/constraint/schema-private.h"
 
+#include "engine/format/json-members.h"
 #include "engine/format/json.h"
 
 #include <string.h>
@@ -356,7 +357,7 @@ merge_into(SundogSchemaCompiler *compiler, JsonObject *into, JsonObject *from)
             sundog_schema_refuse(compiler, key, "combined schemas differ in it");
             return false;
         }
-        json_object_set_member(into, key, both);
+        sundog_json_set_member(into, key, both);
     }
     return true;
 }
