@@ -107,15 +107,6 @@ preempt_youngest(SundogScheduler *scheduler)
 
 /* The steps of a step */
 
-/* What a request found of its prompt before it was in any step. */
-static void
-count_cached(SundogScheduler *scheduler, SundogRequest *request)
-{
-    uint32_t n_cached = MIN(request->state.n_valid, request->n_prompt);
-    scheduler->statistics.n_cached_tokens += n_cached - request->n_cached;
-    request->n_cached = n_cached;
-}
-
 static bool
 open_request(SundogScheduler *scheduler, SundogRequest *request)
 {
@@ -125,10 +116,6 @@ open_request(SundogScheduler *scheduler, SundogRequest *request)
                                     request->n_tokens, n_reserve, request->keeps))
         return false;
     request->restores = scheduler->options.recorder && request->keeps;
-    if (!request->admitted) {
-        count_cached(scheduler, request);
-        scheduler->statistics.n_prompt_tokens += request->n_prompt;
-    }
     return true;
 }
 
@@ -157,8 +144,6 @@ restore_prompts(SundogScheduler *scheduler, int64_t start_us)
                                                      request->tokens, request->n_tokens);
         }
         scheduler->statistics.n_restored_tokens += request->state.n_valid - n_before;
-        if (!request->admitted)
-            count_cached(scheduler, request);
     }
 }
 
@@ -174,15 +159,25 @@ make_room(SundogScheduler *scheduler)
     }
 }
 
+/* Of its first step: what was found of its prompt by then need not run. Counted here and not as it is
+ * opened, since it may have to give its pages up again before it is in a step. */
+static void
+admit_request(SundogScheduler *scheduler, SundogRequest *request)
+{
+    request->admitted = true;
+    request->started_us = now_us(scheduler);
+    request->n_cached = MIN(request->state.n_valid, request->n_prompt);
+    scheduler->statistics.n_cached_tokens += request->n_cached;
+    scheduler->statistics.n_prompt_tokens += request->n_prompt;
+    sundog_outbox_admitted(scheduler->outbox, request);
+}
+
 static void
 pack_request(SundogScheduler *scheduler, SundogRequest *request, uint32_t n_rows, uint32_t n_drafts)
 {
     sundog_step_batch_add(scheduler->batch, request, n_rows, n_drafts);
-    if (!request->admitted) {
-        request->admitted = true;
-        request->started_us = now_us(scheduler);
-        sundog_outbox_admitted(scheduler->outbox, request);
-    }
+    if (!request->admitted)
+        admit_request(scheduler, request);
 }
 
 static bool

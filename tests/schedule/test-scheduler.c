@@ -43,6 +43,7 @@ stop(Engine *engine)
 {
     SundogStatistics statistics;
     sundog_scheduler_get_statistics(engine->scheduler, &statistics);
+    g_assert_cmpuint(statistics.n_cached_tokens, <=, statistics.n_prompt_tokens);
     if (!sundog_scheduler_has_work(engine->scheduler)) {
         g_assert_cmpuint(statistics.n_pages_used, ==, 0);
         g_assert_cmpuint(statistics.n_running + statistics.n_queued, ==, 0);
