@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+import unittest
 import urllib.request
 
 BUILD = os.environ['SUNDOG_BUILD']
@@ -75,3 +76,16 @@ class RunningServer:
     def stop(self):
         self.process.terminate()
         assert self.process.wait(30) == 0, 'the server ends cleanly when asked'
+
+
+class OpenAITest(unittest.TestCase):
+    """A server of its own, and the `openai` package's client for it."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = RunningServer()
+        cls.client = need('openai').OpenAI(base_url=cls.server.url + '/v1', api_key='any', max_retries=0)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()

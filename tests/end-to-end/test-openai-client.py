@@ -7,21 +7,12 @@ import json
 import subprocess
 import unittest
 
-from running_server import RunningServer, need
+from running_server import OpenAITest, need
 
 openai = need('openai')
 
 
-class OpenAIClient(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.server = RunningServer()
-        cls.client = openai.OpenAI(base_url=cls.server.url + '/v1', api_key='any', max_retries=0)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.stop()
-
+class OpenAIClient(OpenAITest):
     def ask(self, text, **options):
         options = {'model': 'smollm2', 'temperature': 0, 'max_completion_tokens': 24, **options}
         return self.client.chat.completions.create(messages=[{'role': 'user', 'content': text}], **options)

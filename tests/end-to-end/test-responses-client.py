@@ -6,21 +6,12 @@ import json
 import threading
 import unittest
 
-from running_server import RunningServer, need
+from running_server import OpenAITest, need
 
 openai = need('openai')
 
 
-class ResponsesClient(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.server = RunningServer()
-        cls.client = openai.OpenAI(base_url=cls.server.url + '/v1', api_key='any', max_retries=0)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.stop()
-
+class ResponsesClient(OpenAITest):
     def ask(self, question, **options):
         return self.client.responses.create(
             **{'model': 'smollm2', 'input': question, 'temperature': 0, 'max_output_tokens': 24, **options})

@@ -6,7 +6,7 @@ import json
 import subprocess
 import unittest
 
-from running_server import RunningServer, need
+from running_server import OpenAITest, need
 
 openai = need('openai')
 jsonschema = need('jsonschema')
@@ -23,16 +23,7 @@ PERSON = {'type': 'object', 'properties': {
     'required': ['name', 'age', 'tags'], 'additionalProperties': False}
 
 
-class Tools(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.server = RunningServer()
-        cls.client = openai.OpenAI(base_url=cls.server.url + '/v1', api_key='any', max_retries=0)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.stop()
-
+class Tools(OpenAITest):
     def ask(self, text, **options):
         options = {'model': 'smollm2', 'temperature': 0, 'max_completion_tokens': 120, **options}
         messages = text if isinstance(text, list) else [{'role': 'user', 'content': text}]
