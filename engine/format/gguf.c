@@ -319,10 +319,7 @@ uint64_t
 sundog_gguf_get_file_bytes(const SundogGguf *gguf)
 {
     g_autoptr(GPtrArray) bytes = list_bytes(gguf);
-    uint64_t n_bytes = 0;
-    for (guint i = 0; i < bytes->len; i++)
-        n_bytes += g_bytes_get_size(bytes->pdata[i]);
-    return n_bytes;
+    return sundog_hash_count_bytes((GBytes *const *)bytes->pdata, bytes->len);
 }
 
 char *

@@ -18,6 +18,15 @@ update(GChecksum *checksum, GBytes *bytes, GCancellable *cancellable, GError **e
     return TRUE;
 }
 
+uint64_t
+sundog_hash_count_bytes(GBytes *const *pieces, size_t n_pieces)
+{
+    uint64_t n_bytes = 0;
+    for (size_t i = 0; i < n_pieces; i++)
+        n_bytes += g_bytes_get_size(pieces[i]);
+    return n_bytes;
+}
+
 char *
 sundog_hash_dup_sha256(GBytes *const *pieces, size_t n_pieces, GCancellable *cancellable,
                        GError **error)

@@ -270,10 +270,7 @@ uint64_t
 sundog_hf_folder_get_bytes(const SundogHfFolder *folder)
 {
     g_autoptr(GPtrArray) files = list_files(folder);
-    uint64_t n_bytes = 0;
-    for (guint i = 0; i < files->len; i++)
-        n_bytes += g_bytes_get_size(files->pdata[i]);
-    return n_bytes;
+    return sundog_hash_count_bytes((GBytes *const *)files->pdata, files->len);
 }
 
 char *
