@@ -5,6 +5,7 @@
  */
 
 #include "engine/cache/cache.h"
+#include "tests/cache/token-hash.h"
 #include <string.h>
 
 #define PAGE_TOKENS 4
@@ -36,15 +37,6 @@ copy_page(int32_t from, int32_t to, void *data)
     memcpy(memory[to], memory[from], sizeof memory[to]);
 }
 
-static uint64_t
-hash_of(const uint32_t *tokens, uint32_t n_tokens)
-{
-    uint64_t hash = 14695981039346656037u;
-    for (uint32_t i = 0; i < n_tokens; i++)
-        hash = (hash ^ (tokens[i] + 1)) * 1099511628211u;
-    return hash;
-}
-
 static SundogCache *
 new_cache(int32_t n_pages, int32_t max_kept)
 {
@@ -63,7 +55,7 @@ compute(Sequence *sequence, uint32_t n)
     for (uint32_t p = sequence->state.n_valid; p < n; p++) {
         g_assert_cmpuint(p / PAGE_TOKENS, >=, sequence->state.n_shared);
         memory[sequence->state.pages[p / PAGE_TOKENS]][p % PAGE_TOKENS] =
-            hash_of(sequence->tokens, p + 1);
+            token_hash(sequence->tokens, p + 1);
     }
 }
 
@@ -73,7 +65,7 @@ check_memory(const Sequence *sequence)
     for (uint32_t p = 0; p < sequence->state.n_valid; p++) {
         int32_t page = sequence->state.pages[p / PAGE_TOKENS];
         g_assert_cmpint(page, !=, SUNDOG_NULL_PAGE);
-        g_assert_cmpuint(memory[page][p % PAGE_TOKENS], ==, hash_of(sequence->tokens, p + 1));
+        g_assert_cmpuint(memory[page][p % PAGE_TOKENS], ==, token_hash(sequence->tokens, p + 1));
     }
 }
 

@@ -4,6 +4,7 @@
  */
 
 #include "engine/cache/cache.h"
+#include "tests/cache/token-hash.h"
 #include <string.h>
 
 #define PAGE_TOKENS 4
@@ -36,15 +37,6 @@ copy_state(int32_t from, int32_t to, void *data)
     slots[to] = slots[from];
 }
 
-static uint64_t
-hash_of(const uint32_t *tokens, uint32_t n_tokens)
-{
-    uint64_t hash = 14695981039346656037u;
-    for (uint32_t i = 0; i < n_tokens; i++)
-        hash = (hash ^ (tokens[i] + 1)) * 1099511628211u;
-    return hash;
-}
-
 static SundogCache *
 new_cache(int32_t n_pages, int32_t n_states)
 {
@@ -69,7 +61,7 @@ open_sequence(SundogCache *cache, Sequence *sequence)
         g_assert_cmpint(sequence->state.slot, !=, SUNDOG_NULL_STATE);
         if (sequence->state.n_valid > 0) {
             g_assert_cmpuint(slots[sequence->state.slot], ==,
-                             hash_of(sequence->tokens, sequence->state.n_valid));
+                             token_hash(sequence->tokens, sequence->state.n_valid));
         }
     }
     return sequence->open;
@@ -79,7 +71,7 @@ open_sequence(SundogCache *cache, Sequence *sequence)
 static void
 advance(SundogCache *cache, Sequence *sequence, uint32_t n)
 {
-    slots[sequence->state.slot] = hash_of(sequence->tokens, n);
+    slots[sequence->state.slot] = token_hash(sequence->tokens, n);
     sundog_cache_advance(cache, &sequence->state, sequence->tokens, n);
 }
 

@@ -4,9 +4,9 @@
  *
  * Abstracts, of engine/server: start_engine(), on_ended() and resubmitting in supervisor.c,
  * sundog_supervisor_take_frame() in supervisor-frames.c, sundog_generation_feed(); of engine/schedule:
- * sundog_scheduler_submit(), sundog_scheduler_cancel(), admit_waiting(), preempt_youngest(),
- * take_results(). A frame that the engine wrote before it died is still read; what it had not read is
- * lost with it.
+ * sundog_scheduler_submit(), sundog_scheduler_cancel(), sundog_scheduler_admit_waiting(),
+ * preempt_youngest(), sundog_scheduler_take_results(). A frame that the engine wrote before it died is
+ * still read; what it had not read is lost with it.
  *
  * Holds: each request ends exactly once, whatever happens; its tokens come in order, none twice and
  * none left out.
