@@ -183,6 +183,20 @@ reply_get_error(const Reply *reply, JsonObject **error)
     return json_object_get_string_member(*error, "code");
 }
 
+void
+reply_assert_error(Reply *reply, unsigned status, const char *code, const char *param)
+{
+    JsonObject *error = NULL;
+    if (reply->status != status)
+        g_test_message("%s%s", reply->head, reply->body);
+    g_assert_cmpuint(reply->status, ==, status);
+    g_assert_cmpstr(reply_get_error(reply, &error), ==, code);
+    if (param)
+        g_assert_cmpstr(json_object_get_string_member(error, "param"), ==, param);
+    json_object_unref(error);
+    reply_free(reply);
+}
+
 /* Streams */
 
 Stream *

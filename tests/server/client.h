@@ -25,6 +25,8 @@ void reply_free(Reply *reply);
 JsonObject *reply_get_object(const Reply *reply);
 /* "error" of the body: the test fails unless message, type, param and code are there. */
 const char *reply_get_error(const Reply *reply, JsonObject **error);
+/* The test fails unless it is this error, about this field (NULL: any). Takes the reply. */
+void reply_assert_error(Reply *reply, unsigned status, const char *code, const char *param);
 /* Sends bytes as they are and reads until the server closes. */
 Reply *client_send_raw(uint16_t port, const char *bytes, size_t n_bytes);
 

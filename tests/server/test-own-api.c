@@ -1,0 +1,134 @@
+/* The own API, the lists of models and the description of all (report G1). */
+
+#include "engine/server/routes.h"
+#include "tests/server/fixture.h"
+
+#include <signal.h>
+#include <string.h>
+
+static void
+test_lists_of_models(Fixture *fixture, gconstpointer data)
+{
+    uint16_t port = fixture->harness->port;
+    g_autoptr(Reply) lmstudio = client_get(port, "/api/v0/models/tiny");
+    g_assert_nonnull(strstr(lmstudio->body, "\"state\":\"loaded\""));
+    g_assert_nonnull(strstr(lmstudio->body, "\"loaded_context_length\":"));
+    reply_assert_error(client_get(port, "/api/v0/models/other"), 404, "model_not_found", "model");
+    g_autoptr(Reply) openai = client_get(port, "/v1/models");
+    g_assert_nonnull(strstr(openai->body, "\"display_name\":\"tiny\""));
+    g_assert_nonnull(strstr(openai->body, "\"has_more\":false"));
+    g_autoptr(Reply) ollama = client_get(port, "/api/tags");
+    g_assert_nonnull(strstr(ollama->body, "\"model\":\"tiny\""));
+}
+
+/* The description names every route, and what it says of methods holds. */
+static void
+test_openapi(Fixture *fixture, gconstpointer data)
+{
+    static const struct {
+        const char *path, *method;
+    } routes[] = {
+#define X(path, method, handler, needs_key, purpose) {path, method},
+        SUNDOG_ROUTES(X)
+#undef X
+    };
+    g_autoptr(Reply) reply = client_get(fixture->harness->port, "/openapi.json");
+    g_assert_cmpuint(reply->status, ==, 200);
+    g_autoptr(JsonObject) object = reply_get_object(reply);
+    JsonObject *paths = json_object_get_object_member(object, "paths");
+    for (size_t i = 0; i < G_N_ELEMENTS(routes); i++) {
+        g_auto(GStrv) parts = g_strsplit(routes[i].path, "*", 2);
+        g_autofree char *path = g_strjoinv("{id}", parts);
+        g_autofree char *method = g_ascii_strdown(routes[i].method, -1);
+        g_assert_true(json_object_has_member(paths, path));
+        g_assert_true(json_object_has_member(json_object_get_object_member(paths, path), method));
+        g_autoptr(Reply) wrong =
+            client_send(fixture->harness->port, "PUT", routes[i].path, NULL, "{}");
+        g_assert_cmpuint(wrong->status, ==, 405);
+        if (i > 0) /* found by the first that fits, so the order is one to be kept */
+            g_assert_cmpint(strcmp(routes[i - 1].path, routes[i].path), <=, 0);
+    }
+}
+
+static void
+test_own_api(Fixture *fixture, gconstpointer data)
+{
+    uint16_t port = fixture->harness->port;
+    g_autoptr(Reply) state = client_get(port, "/sundog/v1/state");
+    g_autoptr(JsonObject) object = reply_get_object(state);
+    JsonObject *engine = json_object_get_object_member(object, "engine");
+    g_assert_cmpstr(json_object_get_string_member(engine, "state"), ==, "ready");
+    g_assert_cmpstr(json_object_get_string_member(engine, "core"), ==, "tiny");
+    g_autoptr(Reply) cores = client_get(port, "/sundog/v1/cores");
+    g_assert_nonnull(strstr(cores->body, "\"loaded\":true"));
+    g_autoptr(Reply) models = client_get(port, "/sundog/v1/models");
+    g_assert_nonnull(strstr(models->body, "smollm2-135m-instruct"));
+    g_autoptr(Reply) log = client_get(port, "/sundog/v1/log?level=info&after=0");
+    g_assert_nonnull(strstr(log->body, "is loaded on"));
+    reply_assert_error(client_get(port, "/sundog/v1/log?level=loud"), 400, "invalid_value",
+                       "level");
+    g_autoptr(Reply) metrics = client_get(port, "/metrics");
+    g_assert_nonnull(strstr(metrics->body, "\nsundog_requests_total "));
+    g_autoptr(Reply) config = client_get(port, "/sundog/v1/config");
+    g_assert_nonnull(strstr(config->body, "server.port"));
+    reply_assert_error(
+        client_send(port, "PATCH", "/sundog/v1/config", NULL, "{\"server.port\":99999}"), 400,
+        "invalid_value", "server.port");
+    reply_assert_error(client_send(port, "PATCH", "/sundog/v1/config", NULL, "{\"no.such\":1}"),
+                       400, "invalid_value", "no.such");
+    reply_assert_error(client_send(port, "DELETE", "/sundog/v1/requests/none", NULL, NULL), 404,
+                       "not_found", NULL);
+    reply_assert_error(client_send(port, "DELETE", "/sundog/v1/cores/none", NULL, NULL), 404,
+                       "not_found", NULL);
+    reply_assert_error(client_post(port, "/sundog/v1/jobs", "{\"kind\":\"dance\"}"), 400,
+                       "invalid_value", "kind");
+    reply_assert_error(
+        client_post(port, "/sundog/v1/jobs", "{\"kind\":\"prepare\",\"model\":\"--help\"}"), 400,
+        "invalid_value", "model");
+}
+
+static void
+test_other_models(void)
+{
+    harness_make_core("tiny", fixture_script);
+    harness_make_core("other", fixture_script);
+    g_autoptr(Harness) harness = harness_start(NULL);
+    reply_assert_error(client_post(harness->port, "/tokenize", "{\"content\":\"a\"}"), 503,
+                       "no_core", "model");
+    reply_assert_error(
+        client_post(harness->port, "/tokenize", "{\"content\":\"a\",\"model\":\"third\"}"), 404,
+        "model_not_found", "model");
+    reply_assert_error(
+        client_post(harness->port, "/tokenize", "{\"content\":\"a\",\"model\":\"../../tiny\"}"),
+        404, "model_not_found", "model");
+    /* A request for another core changes the engine. */
+    const char *const names[] = {"tiny", "other", "tiny"};
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_autofree char *body = g_strdup_printf(
+            "{\"model\":\"%s\",\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}]}", names[i]);
+        g_autoptr(Reply) reply = client_post(harness->port, "/v1/chat/completions", body);
+        g_assert_cmpuint(reply->status, ==, 200);
+        g_autofree char *named = g_strdup_printf("\"model\":\"%s\"", names[i]);
+        g_assert_nonnull(strstr(reply->body, named));
+    }
+    /* G1: what is loaded is unloaded before it is deleted. */
+    g_autoptr(Reply) deleted =
+        client_send(harness->port, "DELETE", "/sundog/v1/cores/tiny", NULL, NULL);
+    g_assert_cmpuint(deleted->status, ==, 200);
+    g_assert_nonnull(strstr(deleted->body, "bytes_freed"));
+    g_assert_cmpint(kill(harness_get_engine_pid("tiny"), 0), !=, 0);
+    g_autoptr(Reply) list = client_get(harness->port, "/v1/models");
+    g_assert_null(strstr(list->body, "tiny"));
+    g_assert_nonnull(strstr(list->body, "other"));
+}
+
+int
+main(int argc, char **argv)
+{
+    harness_init(&argc, &argv);
+    fixture_add("/own-api/lists-of-models", test_lists_of_models);
+    fixture_add("/own-api/openapi", test_openapi);
+    fixture_add("/own-api/own-api", test_own_api);
+    g_test_add_func("/own-api/other-models", test_other_models);
+    return g_test_run();
+}
