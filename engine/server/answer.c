@@ -56,7 +56,7 @@ on_ended(SundogGeneration *generation, const SundogApiError *error, void *data)
     sundog_exchange_set_gone(answer->exchange, NULL, NULL);
     if (!error) {
         sundog_answer_finish_pieces(answer, generation->state == SUNDOG_GENERATION_STOP);
-        answer->form->end(answer);
+        (answer->request->stream ? answer->form->end_stream : answer->form->reply)(answer);
     } else if (answer->form->fail)
         answer->form->fail(answer, error);
     else

@@ -30,7 +30,8 @@ typedef struct {
 
 typedef struct SundogAnswer SundogAnswer;
 
-/* How a dialect tells an answer. Pieces are told in streams alone; all but end may be NULL. */
+/* How a dialect tells an answer. Pieces are told in streams alone; all but the two ends may be
+ * NULL. */
 typedef struct {
     const char *endpoint;  /* as in GET /sundog/v1/requests */
     const char *id_prefix; /* of the answer's name */
@@ -41,8 +42,9 @@ typedef struct {
     void (*tool_call)(SundogAnswer *answer, guint index);
     void (*arguments)(SundogAnswer *answer, guint index, const char *text, size_t n_bytes);
     void (*progress)(SundogAnswer *answer, const char *phase, double fraction);
-    /* It ended well: replies with the whole, or ends the stream. */
-    void (*end)(SundogAnswer *answer);
+    /* It ended well: one of them ends the stream, the other replies with the whole. */
+    void (*end_stream)(SundogAnswer *answer);
+    void (*reply)(SundogAnswer *answer);
     /* It failed on its way; NULL: as the exchange fails. */
     void (*fail)(SundogAnswer *answer, const SundogApiError *error);
     void (*free_data)(void *data);

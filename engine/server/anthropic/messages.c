@@ -209,7 +209,7 @@ append_content(const SundogAnswer *answer, GString *json)
 }
 
 static void
-reply_whole(SundogAnswer *answer)
+reply(SundogAnswer *answer)
 {
     g_autoptr(GString) json = g_string_new(NULL);
     append_head(answer, json);
@@ -224,15 +224,6 @@ reply_whole(SundogAnswer *answer)
                                json->len);
 }
 
-static void
-end(SundogAnswer *answer)
-{
-    if (answer->request->stream)
-        end_stream(answer);
-    else
-        reply_whole(answer);
-}
-
 static const SundogAnswerForm form_of_messages = {.endpoint = "/v1/messages",
                                                   .id_prefix = "msg",
                                                   .begin = begin,
@@ -240,7 +231,8 @@ static const SundogAnswerForm form_of_messages = {.endpoint = "/v1/messages",
                                                   .text = send_text,
                                                   .tool_call = send_tool_call,
                                                   .arguments = send_arguments,
-                                                  .end = end,
+                                                  .end_stream = end_stream,
+                                                  .reply = reply,
                                                   .free_data = g_free};
 
 void

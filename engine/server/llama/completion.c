@@ -80,25 +80,31 @@ send_text(SundogAnswer *answer, const char *text, size_t n_bytes)
 }
 
 static void
-end(SundogAnswer *answer)
+end_stream(SundogAnswer *answer)
 {
-    bool stream = answer->request->stream;
-    g_autoptr(GString) json = make_object(answer->text->str, stream ? 0 : answer->text->len, true);
+    g_autoptr(GString) json = make_object("", 0, true);
     append_last(answer, json);
-    if (stream) {
-        send_object(answer, json);
-        sundog_exchange_end(answer->exchange);
-        return;
-    }
+    send_object(answer, json);
+    sundog_exchange_end(answer->exchange);
+}
+
+static void
+reply(SundogAnswer *answer)
+{
+    g_autoptr(GString) json = make_object(answer->text->str, answer->text->len, true);
+    append_last(answer, json);
     g_string_append_c(json, '}');
     sundog_exchange_reply_text(answer->exchange, SOUP_STATUS_OK, "application/json", json->str,
                                json->len);
 }
 
-static const SundogAnswerForm forms[] = {
-    {.endpoint = "/completion", .id_prefix = "cmpl", .text = send_text, .end = end},
-    {.endpoint = "/infill", .id_prefix = "fill", .text = send_text, .end = end},
-};
+#define FORM(path, prefix)                                                                  \
+    {                                                                                       \
+        .endpoint = path, .id_prefix = prefix, .text = send_text, .end_stream = end_stream, \
+        .reply = reply,                                                                     \
+    }
+
+static const SundogAnswerForm forms[] = {FORM("/completion", "cmpl"), FORM("/infill", "fill")};
 
 void
 sundog_llama_answer(SundogExchange *exchange, const char *endpoint,

@@ -115,18 +115,10 @@ append_last(const SundogAnswer *answer, GString *json)
 }
 
 static void
-end(SundogAnswer *answer)
+end_stream(SundogAnswer *answer)
 {
     g_autoptr(GString) json = g_string_new(NULL);
     append_head(answer, json);
-    if (!answer->request->stream) {
-        append_text(answer, json, answer->text->str, answer->text->len, answer->reasoning->str,
-                    answer->reasoning->len, true);
-        append_last(answer, json);
-        sundog_exchange_reply_text(answer->exchange, SOUP_STATUS_OK, "application/json", json->str,
-                                   json->len);
-        return;
-    }
     if (answer->tool_calls->len) {
         append_text(answer, json, "", 0, NULL, 0, true);
         send_line(answer, json);
@@ -140,13 +132,27 @@ end(SundogAnswer *answer)
     sundog_exchange_end(answer->exchange);
 }
 
+static void
+reply(SundogAnswer *answer)
+{
+    g_autoptr(GString) json = g_string_new(NULL);
+    append_head(answer, json);
+    append_text(answer, json, answer->text->str, answer->text->len, answer->reasoning->str,
+                answer->reasoning->len, true);
+    append_last(answer, json);
+    sundog_exchange_reply_text(answer->exchange, SOUP_STATUS_OK, "application/json", json->str,
+                               json->len);
+}
+
 const SundogAnswerForm sundog_ollama_generate_form = {.endpoint = "/api/generate",
                                                       .id_prefix = "gen",
                                                       .reasoning = send_reasoning,
                                                       .text = send_text,
-                                                      .end = end};
+                                                      .end_stream = end_stream,
+                                                      .reply = reply};
 const SundogAnswerForm sundog_ollama_chat_form = {.endpoint = "/api/chat",
                                                   .id_prefix = "chat",
                                                   .reasoning = send_reasoning,
                                                   .text = send_text,
-                                                  .end = end};
+                                                  .end_stream = end_stream,
+                                                  .reply = reply};

@@ -241,7 +241,7 @@ append_message(const SundogAnswer *answer, GString *json)
 }
 
 static void
-reply_whole(SundogAnswer *answer)
+reply(SundogAnswer *answer)
 {
     const GString *head = ((Form *)answer->data)->head;
     g_autoptr(GString) json = g_string_new_len(head->str, (gssize)head->len);
@@ -262,21 +262,12 @@ reply_whole(SundogAnswer *answer)
                                json->len);
 }
 
-static void
-end(SundogAnswer *answer)
-{
-    if (answer->request->stream)
-        end_stream(answer);
-    else
-        reply_whole(answer);
-}
-
-#define FORM(endpoint_path, prefix)                                                  \
-    {                                                                                \
-        .endpoint = endpoint_path, .id_prefix = prefix, .begin = begin,              \
-        .reasoning = send_reasoning, .text = send_text, .tool_call = send_tool_call, \
-        .arguments = send_arguments, .progress = send_progress, .end = end,          \
-        .free_data = form_free,                                                      \
+#define FORM(endpoint_path, prefix)                                                       \
+    {                                                                                     \
+        .endpoint = endpoint_path, .id_prefix = prefix, .begin = begin,                   \
+        .reasoning = send_reasoning, .text = send_text, .tool_call = send_tool_call,      \
+        .arguments = send_arguments, .progress = send_progress, .end_stream = end_stream, \
+        .reply = reply, .free_data = form_free,                                           \
     }
 
 static const SundogAnswerForm forms[] = {

@@ -368,21 +368,29 @@ store(SundogAnswer *answer, JsonObject *response)
                                 json_array_ref(form->conversation));
 }
 
-static void
-end(SundogAnswer *answer)
+/* The whole response; kept where the client asked for that. */
+static JsonObject *
+finish(SundogAnswer *answer)
 {
-    if (!answer->request->stream)
-        add_all(answer);
     close_item(answer);
     JsonObject *response = make_response(answer, NULL);
     store(answer, response);
-    if (!answer->request->stream) {
-        sundog_exchange_reply_object(answer->exchange, SOUP_STATUS_OK, response);
-        return;
-    }
+    return response;
+}
+
+static void
+end_stream(SundogAnswer *answer)
+{
     bool is_whole = answer->generation->state == SUNDOG_GENERATION_STOP;
-    send_response(answer, is_whole ? "response.completed" : "response.incomplete", response);
+    send_response(answer, is_whole ? "response.completed" : "response.incomplete", finish(answer));
     sundog_exchange_end(answer->exchange);
+}
+
+static void
+reply(SundogAnswer *answer)
+{
+    add_all(answer);
+    sundog_exchange_reply_object(answer->exchange, SOUP_STATUS_OK, finish(answer));
 }
 
 static void
@@ -403,7 +411,8 @@ static const SundogAnswerForm form_of_responses = {.endpoint = "/v1/responses",
                                                    .text = send_text,
                                                    .tool_call = send_tool_call,
                                                    .arguments = send_arguments,
-                                                   .end = end,
+                                                   .end_stream = end_stream,
+                                                   .reply = reply,
                                                    .fail = fail,
                                                    .free_data = form_free};
 
