@@ -109,7 +109,6 @@ bool sundog_value_require(SundogRender *render, SundogValue value);
 /* Tables, each sorted by name: NULL where there is none. A method that would change its object, which
  * the sandbox forbids, sets *is_unsafe. */
 SundogCallable sundog_template_find_method(SundogValue object, const char *name, bool *is_unsafe);
-SundogCallable sundog_template_find_text_method(const char *name);
 SundogCallable sundog_template_find_filter(const char *name);
 SundogCallable sundog_template_find_text_filter(const char *name);
 SundogCallable sundog_template_find_sequence_filter(const char *name);
