@@ -63,7 +63,7 @@ static const char *const contracts[SUNDOG_N_OPERATIONS][SUNDOG_MAX_ARGUMENTS] = 
     [SUNDOG_OP_SIGMOID_MUL] = {"f32 T G", "f32 T N", "f32 T N"},
     [SUNDOG_OP_GATHER_ROWS] = {"f32 T D", "i32 R", "f32 R D"},
     [SUNDOG_OP_SAMPLE] = {"f32 R V", "u8 R sampling", "i32 R H", "i32 R M", "i32 R B", "i32 R",
-                          "u8 units >=sample"},
+                          "u8 units >=sample", "i32 R E"},
 };
 
 int64_t

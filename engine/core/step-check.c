@@ -114,7 +114,7 @@ bool
 sundog_step_check_sample(const SundogProgram *program, uint32_t n_vocabulary, GError **error)
 {
     static const char *const known[] = {"logits", "sampling", "history", "mask",
-                                        "bias",   "token",    NULL};
+                                        "bias",   "token",    "scores",  NULL};
     g_autoptr(GString) faults = g_string_new(NULL);
     g_autofree char *logits = g_strdup_printf("logit_rows %u", n_vocabulary);
     g_autofree char *sampling = g_strdup_printf("logit_rows %zu", sizeof(SundogSampling));
@@ -125,6 +125,11 @@ sundog_step_check_sample(const SundogProgram *program, uint32_t n_vocabulary, GE
     check_buffer(program, "mask", SUNDOG_BUFFER_INPUT, SUNDOG_DTYPE_I32, "logit_rows mask", faults);
     check_buffer(program, "bias", SUNDOG_BUFFER_INPUT, SUNDOG_DTYPE_I32, "logit_rows bias", faults);
     check_buffer(program, "token", SUNDOG_BUFFER_OUTPUT, SUNDOG_DTYPE_I32, "logit_rows", faults);
+    if (sundog_program_find_buffer(program, "scores") != SUNDOG_BUFFER_NONE) {
+        g_autofree char *scores =
+            g_strdup_printf("logit_rows %d", SUNDOG_MAX_SCORES * SUNDOG_SCORE_WORDS);
+        check_buffer(program, "scores", SUNDOG_BUFFER_OUTPUT, SUNDOG_DTYPE_I32, scores, faults);
+    }
     refuse_others(program, known, faults);
     return finish(program, faults, error);
 }

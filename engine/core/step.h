@@ -28,7 +28,8 @@
 /* Outputs: "logits" [logit_rows, n_vocabulary] f32. The program "sample" takes "logits" (the same
  * buffer), "sampling" [logit_rows, sizeof(SundogSampling)] u8, "history" [logit_rows, history] i32,
  * "mask" [logit_rows, mask] i32 and "bias" [logit_rows, bias] i32 (see sample.h) and
- * gives "token" [logit_rows] i32. */
+ * gives "token" [logit_rows] i32 and, where the target has them, "scores" [logit_rows,
+ * SUNDOG_MAX_SCORES * SUNDOG_SCORE_WORDS] i32. */
 
 #define SUNDOG_PROGRAM_FORWARD "forward"
 #define SUNDOG_PROGRAM_SAMPLE "sample"

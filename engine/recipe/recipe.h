@@ -45,8 +45,9 @@ const SundogRecipe *sundog_recipe_find(const char *architecture, GError **error)
 bool sundog_recipe_build_forward(const SundogRecipe *recipe, const SundogModel *model,
                                  const SundogRecipeOptions *options, SundogRecipeForward *forward,
                                  GError **error);
-/* The program of sampling is the same for every family. */
-SundogProgram *sundog_recipe_build_sample(uint32_t n_vocabulary, const SundogShape *bounds);
+/* The program of sampling is the same for every family; with scores where the target's kernel has them. */
+SundogProgram *sundog_recipe_build_sample(uint32_t n_vocabulary, const SundogShape *bounds,
+                                          bool has_scores);
 
 void sundog_recipe_forward_clear(SundogRecipeForward *forward);
 /* NULL where there is none of that name. */

@@ -165,10 +165,11 @@ typedef struct {
     /* y[r] = x[rows[r]]: x [T, D], y [R, D] f32 */                                                                                \
     X(GATHER_ROWS, "gather_rows", 1, A(x, READ) A(rows, READ) A(y, WRITE), )                                                       \
     /* sample.h: one token a row of logits [R, V]. sampling [R] of SundogSampling as u8, history   \
-     * [R, window] i32 with -1 past the end, mask [R, words] and bias [R, words] i32, token [R] i32 */                               \
-    X(SAMPLE, "sample", 2,                                                                                                         \
+     * [R, window] i32 with -1 past the end, mask [R, words] and bias [R, words] i32, token [R] i32, \
+     * scores [R, words] i32 of SundogScore */                               \
+    X(SAMPLE, "sample", 3,                                                                                                         \
       A(logits, UPDATE) A(sampling, READ) A(history, READ) A(mask, READ) A(bias, READ)                                             \
-          A(token, WRITE) A(workspace, WORKSPACE), )
+          A(token, WRITE) A(workspace, WORKSPACE) A(scores, OPTIONAL_WRITE), )
 
 typedef enum {
 #define X(name, text, version, arguments, parameters) SUNDOG_OP_##name,

@@ -27,6 +27,6 @@ sundog_linear_workspace_bytes(int64_t n_columns)
 size_t
 sundog_sample_workspace_bytes(int64_t n_vocabulary)
 {
-    /* A weight and a key of 8 bytes a token, and one key a block of 64 tokens. */
-    return (size_t)(n_vocabulary + 63) / 64 * (64 * 16 + 64);
+    /* A weight and a key of 8 bytes a token, and its logit; whole blocks of 64 tokens. */
+    return (size_t)(n_vocabulary + 63) / 64 * 64 * (8 + 8 + 4);
 }

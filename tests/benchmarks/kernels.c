@@ -382,8 +382,11 @@ add_sample(Sequence *sequence, const SundogSampling *options, TestRandom *random
     test_call_add_floats(call, 1, VOCABULARY, random);
     memcpy(test_call_add(call, SUNDOG_DTYPE_U8, 1, sizeof *options), options, sizeof *options);
     test_call_add(call, SUNDOG_DTYPE_I32, 1, 64);
+    test_call_add(call, SUNDOG_DTYPE_I32, 1, SUNDOG_SAMPLE_MASK_WORDS(VOCABULARY));
+    test_call_add(call, SUNDOG_DTYPE_I32, 1, SUNDOG_BIAS_WORDS);
     test_call_add(call, SUNDOG_DTYPE_I32, 1, 1);
     add_units(call, sundog_sample_workspace_bytes(VOCABULARY));
+    test_call_add(call, SUNDOG_DTYPE_I32, 1, SUNDOG_MAX_SCORES * SUNDOG_SCORE_WORDS);
     for (int i = 0; i < VOCABULARY; i++)
         ((float *)call->arguments[0].data)[i] *= i % 97 == 0 ? 20 : 8;
 }
@@ -430,6 +433,7 @@ bench_rows(TestRandom *random)
         {"sample, temperature", {.temperature = 1, .top_p = 1, .repetition_penalty = 1}},
         {"sample, top-p", {.temperature = 1, .top_p = 0.9f, .repetition_penalty = 1}},
         {"sample, top-k", {.temperature = 1, .top_p = 1, .top_k = 40, .repetition_penalty = 1}},
+        {"sample, greedy with 20 scores", {.n_scores = 21, .repetition_penalty = 1}},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(samples); i++) {
         Sequence sample = {0};
