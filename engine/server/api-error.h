@@ -3,7 +3,8 @@
 /*
  * The one table of what clients are told when something is wrong: HTTP status, type and code as OpenAI
  * clients read them, and the text, where each {} takes one value. Bad input is 4xx, since clients send
- * anything else again. dialect.h prints an error as each family of clients reads it.
+ * anything else again. dialect.h prints an error as each family of clients reads it. Some clients know
+ * a prompt that is too long by words alone: Claude Code by the beginning of that text, litellm by its end.
  *
  * X(NAME, status, "type", "code", "text")
  */
@@ -29,8 +30,8 @@
     X(NO_INFILL, 400, "invalid_request_error", "no_infill",                                        \
       "The model {} has no tokens for what stands between two texts")                              \
     X(CONTEXT_LENGTH, 400, "invalid_request_error", "context_length_exceeded",                     \
-      "The prompt has {} tokens and needs at least one more for the answer, but the context of "   \
-      "this model is {} tokens: shorten the messages")                                             \
+      "The prompt is too long: {} tokens > {}; this model's maximum context length is for prompt " \
+      "and answer together. Shorten the messages")                                                 \
     X(WRONG_KEY, 401, "authentication_error", "invalid_api_key",                                   \
       "The API key is missing or wrong: send it as “Authorization: Bearer KEY” or “x-api-key”")    \
     X(BAD_HOST, 403, "permission_error", "host_not_allowed",                                       \

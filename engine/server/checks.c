@@ -88,11 +88,19 @@ has_key(const SundogChecks *checks, SoupServerMessage *message)
     return own && is_same_key(own, checks->key);
 }
 
+/* A page can send a body without JSON's type and without asking first, but not without its origin. So
+ * programs may leave the type out, and for Ollama's clients it may be curl's. */
 static bool
 is_json(SoupServerMessage *message)
 {
+    static const char form[] = "application/x-www-form-urlencoded";
     SoupMessageHeaders *headers = soup_server_message_get_request_headers(message);
     const char *type = soup_message_headers_get_content_type(headers, NULL);
+    bool is_of_page = get_header(message, "Origin") || get_header(message, "Sec-Fetch-Site");
+    bool is_form = type && g_ascii_strcasecmp(type, form) == 0;
+    if (!is_of_page && (!get_header(message, "Content-Type") ||
+                        (is_form && sundog_dialect_of(message) == SUNDOG_DIALECT_OLLAMA)))
+        return true;
     return type &&
            (g_ascii_strcasecmp(type, "application/json") == 0 || g_str_has_suffix(type, "+json"));
 }

@@ -4,7 +4,7 @@
  * The three families of clients, and what differs between them whatever the endpoint: how an error
  * looks, what a stream is, and what is sent to a client that has heard nothing for a while.
  *
- * X(NAME, content type of streams, a sign of life in them or NULL where clients read every line)
+ * X(NAME, content type of streams, a sign of life in them or NULL where it is the endpoint's)
  */
 
 #include "engine/server/api-error.h"

@@ -21,6 +21,7 @@ struct SundogExchange {
     SundogDialect dialect;
     JsonNode *body;
     size_t n_body_bytes;
+    char *ping; /* NULL: the dialect's */
     bool is_paused;
     bool is_stream;
     bool is_over;
@@ -127,6 +128,7 @@ sundog_exchange_unref(SundogExchange *exchange)
     g_clear_pointer(&exchange->body, json_node_unref);
     g_string_free(exchange->pending, true);
     g_free(exchange->argument);
+    g_free(exchange->ping);
     g_free(exchange);
 }
 
@@ -309,11 +311,18 @@ static gboolean
 on_ping_due(void *data)
 {
     SundogExchange *exchange = data;
-    const char *ping = sundog_dialect_get_ping(exchange->dialect);
+    const char *ping = exchange->ping ? exchange->ping : sundog_dialect_get_ping(exchange->dialect);
     if (ping && g_get_monotonic_time() - exchange->sent_at >=
                     exchange->server->options.ping_seconds * G_USEC_PER_SEC)
         sundog_exchange_send(exchange, ping, strlen(ping));
     return G_SOURCE_CONTINUE;
+}
+
+void
+sundog_exchange_set_ping(SundogExchange *exchange, const char *text)
+{
+    g_free(exchange->ping);
+    exchange->ping = g_strdup(text);
 }
 
 void

@@ -45,6 +45,8 @@ void sundog_exchange_fail(SundogExchange *exchange, SundogApiError *error);
 /* Streams of the dialect's kind: headers go out at once, and its sign of life whenever nothing went out
  * for the server's ping_seconds. */
 void sundog_exchange_begin_stream(SundogExchange *exchange);
+/* What is sent as a sign of life, where the dialect has none that is no part of an answer. */
+void sundog_exchange_set_ping(SundogExchange *exchange, const char *text);
 /* Bytes as they are; sent with the turn of the main loop. */
 void sundog_exchange_send(SundogExchange *exchange, const char *text, size_t n_bytes);
 void sundog_exchange_end(SundogExchange *exchange);

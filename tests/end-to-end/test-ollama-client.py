@@ -43,12 +43,6 @@ class OllamaClient(unittest.TestCase):
         self.assertEqual([part.done for part in parts], [False] * (len(parts) - 1) + [True])
         self.assertEqual(parts[-1].eval_count, plain.eval_count)
 
-    def test_format(self):
-        schema = {'type': 'object', 'properties': {'colour': {'enum': ['red', 'blue']}}, 'required': ['colour']}
-        answer = self.client.chat(model='smollm2', messages=[{'role': 'user', 'content': 'A colour?'}], format=schema,
-                                  options={'temperature': 0, 'num_predict': 40})
-        self.assertIn(json.loads(answer.message.content)['colour'], ('red', 'blue'))
-
     def test_lines(self):
         body = {'model': NAME + ':latest', 'messages': [{'role': 'user', 'content': 'Hi'}], 'options': GREEDY}
         with self.server.request('/api/chat', body) as answer:  # a stream unless told otherwise

@@ -226,20 +226,35 @@ event_of(const char *block)
     return g_strdup(data + strlen("data: "));
 }
 
-char *
-stream_next(Stream *stream)
+/* What comes before the mark, which is passed. */
+static char *
+read_until(Stream *stream, const char *mark)
 {
     char *end;
-    while (!(end = strstr(stream->text->str, "\n\n"))) {
+    while (!(end = strstr(stream->text->str, mark))) {
         size_t n_bytes = 0;
         g_autofree char *chunk = read_chunk(stream->input, stream->is_chunked, &n_bytes);
         if (!chunk)
             return NULL;
         g_string_append_len(stream->text, chunk, (gssize)n_bytes);
     }
-    g_autofree char *block = g_strndup(stream->text->str, (size_t)(end - stream->text->str));
-    g_string_erase(stream->text, 0, end + 2 - stream->text->str);
-    return event_of(block);
+    gssize n_bytes = end - stream->text->str;
+    char *text = g_strndup(stream->text->str, (gsize)n_bytes);
+    g_string_erase(stream->text, 0, n_bytes + (gssize)strlen(mark));
+    return text;
+}
+
+char *
+stream_next(Stream *stream)
+{
+    g_autofree char *block = read_until(stream, "\n\n");
+    return block ? event_of(block) : NULL;
+}
+
+char *
+stream_next_line(Stream *stream)
+{
+    return read_until(stream, "\n");
 }
 
 void

@@ -45,6 +45,8 @@ typedef struct {
 Stream *stream_open(uint16_t port, const char *path, const char *body);
 /* The next event: its data, or a comment with its colon; NULL at the end. Owned by the caller. */
 char *stream_next(Stream *stream);
+/* The next line, of a stream of lines; NULL at the end. Owned by the caller. */
+char *stream_next_line(Stream *stream);
 /* Closes the socket, whatever is still to come. */
 void stream_close(Stream *stream);
 

@@ -169,8 +169,8 @@ test_context(Fixture *fixture, gconstpointer data)
         g_assert_cmpstr(reply_get_error(reply, &error), ==, "context_length_exceeded");
         const char *message = json_object_get_string_member(error, "message");
         g_test_message("%s", message);
-        g_assert_nonnull(strstr(message, "64 tokens"));
-        g_assert_nonnull(strstr(message, "has 2"));
+        g_assert_nonnull(strstr(message, "prompt is too long: 2"));
+        g_assert_nonnull(strstr(message, " tokens > 64;"));
         json_object_unref(error);
     }
     g_autofree char *prompt = g_strdup_printf("{\"prompt\":\"%s\"}", long_text);

@@ -139,6 +139,30 @@ test_content_type(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(reply->status, ==, 200);
 }
 
+/* What litellm and curl send to Ollama's endpoints, neither of which a page can send without its origin. */
+static void
+test_no_content_type(Fixture *fixture, gconstpointer data)
+{
+    uint16_t port = fixture->harness->port;
+    const char *body = "{\"model\":\"tiny\",\"prompt\":\"Hi\",\"stream\":false}";
+    const char *const paths[] = {"/api/generate", "/v1/completions"};
+    const char *const page = "Origin: vscode-webview://a\r\n";
+    for (size_t i = 0; i < G_N_ELEMENTS(paths); i++) {
+        const char *const types[] = {"", "Content-Type: application/x-www-form-urlencoded\r\n"};
+        for (size_t k = 0; k < G_N_ELEMENTS(types); k++) {
+            for (int from_page = 0; from_page < 2; from_page++) {
+                g_autofree char *request = g_strdup_printf(
+                    "POST %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s%s"
+                    "Content-Length: %zu\r\n\r\n%s",
+                    paths[i], types[k], from_page ? page : "", strlen(body), body);
+                g_autoptr(Reply) reply = client_send_raw(port, request, strlen(request));
+                bool is_taken = !from_page && (k == 0 || i == 0);
+                g_assert_cmpuint(reply->status, ==, is_taken ? 200 : 415);
+            }
+        }
+    }
+}
+
 /* H47 */
 static void
 test_bad_json(Fixture *fixture, gconstpointer data)
@@ -197,6 +221,7 @@ main(int argc, char **argv)
     fixture_add("/request-checks/allowed-origin", test_allowed_origin);
     g_test_add_func("/request-checks/key", test_key);
     fixture_add("/request-checks/content-type", test_content_type);
+    fixture_add("/request-checks/no-content-type", test_no_content_type);
     fixture_add("/request-checks/bad-json", test_bad_json);
     fixture_add("/request-checks/long-bodies", test_long_bodies);
     return g_test_run();

@@ -146,6 +146,28 @@ test_ping(void)
     g_assert_cmpstr(rest->text->str, ==, "Hi");
 }
 
+/* In Ollama's dialect a line without text. */
+static void
+test_ping_of_lines(void)
+{
+    const char *const bodies[][3] = {
+        {"/api/chat", "\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}]", "\"content\":\"\"}"},
+        {"/api/generate", "\"prompt\":\"Hi\"", "\"response\":\"\""}};
+    for (size_t i = 0; i < G_N_ELEMENTS(bodies); i++) {
+        harness_make_core("tiny", "{\"requests\":[{\"tokens\":[72,105],\"gate_at\":0}]}");
+        g_autoptr(Harness) harness = harness_start_with(
+            &(SundogServerOptions){.core = "tiny", .port = 0, .key = "", .ping_seconds = 1});
+        harness_wait_ready(harness);
+        g_autofree char *body = g_strdup_printf("{\"model\":\"tiny\",%s}", bodies[i][1]);
+        g_autoptr(Stream) stream = stream_open(harness->port, bodies[i][0], body);
+        g_autofree char *line = stream_next_line(stream);
+        g_assert_nonnull(strstr(line, bodies[i][2]));
+        g_assert_nonnull(strstr(line, "\"created_at\":"));
+        g_assert_true(g_str_has_suffix(line, "\"done\":false}"));
+        harness_open_gate("tiny");
+    }
+}
+
 static void
 test_progress(void)
 {
@@ -452,5 +474,6 @@ main(int argc, char **argv)
     g_test_add_func("/streams/slow-reader", test_slow_reader);
     g_test_add_func("/streams/cost", test_cost);
     g_test_add_func("/streams/ping", test_ping);
+    g_test_add_func("/streams/ping-of-lines", test_ping_of_lines);
     return g_test_run();
 }

@@ -5,6 +5,9 @@
 #include "engine/format/json.h"
 #include "engine/server/json-text.h"
 
+/* The end of a line but the last. */
+#define NOT_DONE ",\"done\":false}\n"
+
 void
 sundog_ollama_append_head(GString *json, const char *model)
 {
@@ -64,8 +67,19 @@ append_text(const SundogAnswer *answer, GString *json, const char *text, size_t 
 static void
 send_line(SundogAnswer *answer, GString *json)
 {
-    g_string_append(json, ",\"done\":false}\n");
+    g_string_append(json, NOT_DONE);
     sundog_exchange_send(answer->exchange, json->str, json->len);
+}
+
+/* Clients read every line, but one without text adds nothing to what they join. */
+static void
+begin(SundogAnswer *answer)
+{
+    g_autoptr(GString) line = g_string_new(NULL);
+    append_head(answer, line);
+    append_text(answer, line, "", 0, NULL, 0, false);
+    g_string_append(line, NOT_DONE);
+    sundog_exchange_set_ping(answer->exchange, line->str);
 }
 
 static void
@@ -146,12 +160,14 @@ reply(SundogAnswer *answer)
 
 const SundogAnswerForm sundog_ollama_generate_form = {.endpoint = "/api/generate",
                                                       .id_prefix = "gen",
+                                                      .begin = begin,
                                                       .reasoning = send_reasoning,
                                                       .text = send_text,
                                                       .end_stream = end_stream,
                                                       .reply = reply};
 const SundogAnswerForm sundog_ollama_chat_form = {.endpoint = "/api/chat",
                                                   .id_prefix = "chat",
+                                                  .begin = begin,
                                                   .reasoning = send_reasoning,
                                                   .text = send_text,
                                                   .end_stream = end_stream,
