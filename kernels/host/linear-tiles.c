@@ -5,7 +5,10 @@
  * two tiles of 16 and 16, so that the activation and the quantization of its 32 columns need no other
  * thread.
  *
- * Where a call has few units for its threads, the tokens are cut as well.
+ * Many tokens are cut among the threads before units are: a thread then reads and writes the rows that it
+ * also has in the operations around, which split rows, and another core's cache is not asked for them. To
+ * take a panel apart once more for that costs little. Where a call has few units for its threads, tokens
+ * are cut as well.
  */
 
 #include "kernels/host/linear-tiles.h"
@@ -27,6 +30,8 @@
 /* Pieces of work a thread, below which tokens are cut: a piece more or less is then an eighth. */
 #define PIECES_A_THREAD 8
 #define FEWEST_TILES_A_PIECE 4
+/* So many that taking a panel apart for them is a few hundredths of the work. */
+#define ENOUGH_TILES 16
 /* Up to so many tiles a panel is gone over again from the cache: for 8 tokens a third faster than taking
  * it apart, for 18 equal. */
 #define MAX_DIRECT_TILES 3
@@ -379,9 +384,11 @@ run_piece(const Job *job, const Part *part, int64_t unit, SundogRange tiles, boo
 static int64_t
 count_cuts(const SundogCall *call, int64_t n_units, int64_t n_tiles)
 {
-    int64_t wanted = sundog_ceil_div((int64_t)call->n_threads * PIECES_A_THREAD, n_units);
-    int64_t most = n_tiles / FEWEST_TILES_A_PIECE;
-    return call->n_threads == 1 || most < 1 ? 1 : sundog_min(wanted, most);
+    int64_t n_threads = call->n_threads, most = n_tiles / FEWEST_TILES_A_PIECE;
+    int64_t wanted = sundog_ceil_div(n_threads * PIECES_A_THREAD, n_units);
+    int64_t rows = sundog_min(n_threads, n_tiles / ENOUGH_TILES);
+    wanted = sundog_min(wanted > rows ? wanted : rows, most);
+    return n_threads == 1 || wanted < 1 ? 1 : wanted;
 }
 
 static bool
@@ -399,16 +406,15 @@ run_job(const SundogCall *call, const Job *job)
     for (int i = 0; i < job->n_parts; i++)
         n_units += job->parts[i].n_units;
     bool direct = is_direct(job, n_tiles);
-    int64_t n_cuts = count_cuts(call, n_units, n_tiles), unpacked = -1;
+    int64_t n_cuts = count_cuts(call, n_units, n_tiles);
     SundogRange pieces = sundog_split(call, n_units * n_cuts);
     for (int64_t piece = pieces.begin; piece < pieces.end && n_tiles > 0; piece++) {
         const Part *part = job->parts;
-        int64_t index = piece / n_cuts, unit = index, cut = piece % n_cuts;
+        int64_t index = piece % n_units, unit = index, cut = piece / n_units;
         for (; unit >= part->n_units; part++)
             unit -= part->n_units;
-        if (!direct && index != unpacked)
+        if (!direct)
             unpack_unit(job, part, unit);
-        unpacked = index;
         SundogRange tiles = {n_tiles * cut / n_cuts, n_tiles * (cut + 1) / n_cuts};
         run_piece(job, part, unit, tiles, direct);
     }

@@ -152,7 +152,8 @@ SUNDOG_KERNEL(ROPE_CACHE)(const SundogCall *call)
     int64_t n_parts = sundog_ceil_div(n_rows, SUNDOG_PAGE_TOKENS);
     SundogRange range = sundog_split(call, rope.n_kv_heads * n_parts);
     for (int64_t i = range.begin; i < range.end; i++) {
-        int64_t begin = i % n_parts * SUNDOG_PAGE_TOKENS;
-        rope_cache_rows(&rope, i / n_parts, begin, sundog_min(begin + SUNDOG_PAGE_TOKENS, n_rows));
+        int64_t begin = i / rope.n_kv_heads * SUNDOG_PAGE_TOKENS;
+        rope_cache_rows(&rope, i % rope.n_kv_heads, begin,
+                        sundog_min(begin + SUNDOG_PAGE_TOKENS, n_rows));
     }
 }

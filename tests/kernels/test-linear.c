@@ -128,12 +128,26 @@ test_sets_agree(void)
 {
     TestRandom random = {2};
     for (int64_t n_tokens = 1; n_tokens <= 40; n_tokens++)
-        for (int i = 0; i < 8; i++) {
+        for (int i = 0; i < 6; i++) {
             Shape shape = random_shape(&random, n_tokens);
             check_linear(&shape, &random);
             check_qkv(&shape, &random);
             check_gated(&shape, &random);
         }
+}
+
+/* So many that tokens are cut among threads. */
+static void
+test_sets_agree_on_many_tokens(void)
+{
+    TestRandom random = {24};
+    for (int64_t n_tokens = 50; n_tokens < 400; n_tokens += 53) {
+        Shape shape = random_shape(&random, n_tokens);
+        shape.n_rows = MIN(shape.n_rows, 70);
+        check_linear(&shape, &random);
+        check_qkv(&shape, &random);
+        check_gated(&shape, &random);
+    }
 }
 
 /* The same token alone and among others: the class says equal bits. */
@@ -252,6 +266,7 @@ main(int argc, char *argv[])
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/kernels/linear/plain-is-right", test_plain_is_right);
     g_test_add_func("/kernels/linear/sets-agree", test_sets_agree);
+    g_test_add_func("/kernels/linear/sets-agree-on-many-tokens", test_sets_agree_on_many_tokens);
     g_test_add_func("/kernels/linear/company-does-not-matter", test_company_does_not_matter);
     g_test_add_func("/kernels/linear/not-finite-spreads", test_not_finite_spreads);
     return g_test_run();
