@@ -46,10 +46,9 @@ compare_used(gconstpointer a, gconstpointer b)
 }
 
 static bool
-is_abandoned(const char *name, const struct stat *info)
+is_abandoned(const struct stat *info)
 {
-    return strstr(name, PART) != NULL &&
-           info->st_mtime + ABANDONED_S < g_get_real_time() / G_USEC_PER_SEC;
+    return info->st_mtime + ABANDONED_S < g_get_real_time() / G_USEC_PER_SEC;
 }
 
 /* All records, oldest use first; removes what dead writers left. Owned by the caller. */
@@ -65,8 +64,9 @@ list_files(const SundogRecordStore *store)
         g_autofree char *path = g_build_filename(store->folder, name, NULL);
         if (lstat(path, &info) != 0 || !S_ISREG(info.st_mode))
             continue;
-        if (is_abandoned(name, &info)) {
-            g_unlink(path);
+        if (strstr(name, PART) != NULL) { /* not a record yet */
+            if (is_abandoned(&info))
+                g_unlink(path);
             continue;
         }
         RecordFile file = {g_steal_pointer(&path), info.st_mtim, (uint64_t)info.st_size};
@@ -156,6 +156,13 @@ sundog_record_store_save(SundogRecordStore *store, const SundogPrefixRecord *rec
     if (store->n_bytes > store->max_bytes)
         evict(store);
     return true;
+}
+
+bool
+sundog_record_store_has(const SundogRecordStore *store, const SundogPrefixRecord *record)
+{
+    g_autofree char *path = dup_path(store, record);
+    return g_file_test(path, G_FILE_TEST_EXISTS);
 }
 
 bool
