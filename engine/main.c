@@ -275,9 +275,7 @@ static void
 open_records(Engine *engine, const Arguments *arguments)
 {
     const SundogStepRunner *runner = sundog_replay_runner_get(engine->runner);
-    /* Pages alone do not bring a sequence back that has recurrent state. */
-    if (!arguments->records || arguments->record_bytes == 0 || runner->page_bytes == 0 ||
-        runner->pool_states > 1)
+    if (!arguments->records || arguments->record_bytes == 0 || runner->page_bytes == 0)
         return;
     g_autoptr(GError) error = NULL;
     SundogPageRecorderOptions options = {
@@ -288,6 +286,10 @@ open_records(Engine *engine, const Arguments *arguments)
         .page_bytes = runner->page_bytes,
         .read_page = runner->read_page,
         .write_page = runner->write_page,
+        .n_states = runner->pool_states,
+        .state_bytes = runner->state_bytes,
+        .read_state = runner->read_state,
+        .write_state = runner->write_state,
         .data = runner->data,
     };
     make_record_key(engine, options.key);

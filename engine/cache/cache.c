@@ -1,14 +1,7 @@
 /* Sequences on top of pool and tree. */
 
-#include "engine/cache/cache.h"
+#include "engine/cache/cache-private.h"
 #include <string.h>
-
-struct SundogCache {
-    SundogCacheOptions options;
-    SundogPagePool *pool;
-    SundogPrefixTree *tree;
-    SundogStatePool *states; /* NULL where nothing is recurrent */
-};
 
 static uint32_t
 pages_for(const SundogCache *cache, uint32_t n_tokens)
@@ -33,8 +26,8 @@ lease(SundogCache *cache)
     return sundog_page_pool_lease(cache->pool);
 }
 
-static int32_t
-last_shared(const SundogSequenceState *state)
+int32_t
+sundog_cache_last_shared(const SundogSequenceState *state)
 {
     return state->n_shared > 0 ? state->pages[state->n_shared - 1] : SUNDOG_NULL_PAGE;
 }
@@ -102,47 +95,6 @@ sundog_cache_free(SundogCache *cache)
     }
 }
 
-/* The longest beginning of the tokens of which pages and, where there is one, the state are kept. A state
- * whose pages are gone is of no use any more. */
-static SundogPrefixMatch
-find_prefix(SundogCache *cache, SundogSequenceState *state, const uint32_t *tokens,
-            uint32_t n_tokens, int32_t *kept)
-{
-    SundogPrefixMatch none = {.tail = SUNDOG_NULL_PAGE};
-    uint32_t n_kept;
-    *kept = SUNDOG_NULL_STATE;
-    if (!cache->states)
-        return sundog_prefix_tree_match(cache->tree, tokens, n_tokens - 1, state->pages);
-    for (;;) {
-        int32_t slot = sundog_state_pool_find(cache->states, tokens, n_tokens, n_tokens, &n_kept);
-        if (slot == SUNDOG_NULL_STATE)
-            return none;
-        SundogPrefixMatch match =
-            sundog_prefix_tree_match(cache->tree, tokens, n_kept, state->pages);
-        if (match.n_pages * cache->options.page_tokens + match.n_tail == n_kept) {
-            *kept = slot;
-            return match;
-        }
-        sundog_state_pool_drop(cache->states, slot);
-    }
-}
-
-/* Gives the sequence a slot of its own, with the kept state in it. False where none can be had. */
-static bool
-lease_slot(SundogCache *cache, SundogSequenceState *state, int32_t kept)
-{
-    if (!cache->states)
-        return true;
-    state->slot = sundog_state_pool_lease(cache->states, kept);
-    if (state->slot != SUNDOG_NULL_STATE && kept != SUNDOG_NULL_STATE) {
-        cache->options.copy_state(kept, state->slot, cache->options.data);
-    } else if (kept != SUNDOG_NULL_STATE) {
-        sundog_state_pool_take(cache->states, kept);
-        state->slot = kept;
-    }
-    return state->slot != SUNDOG_NULL_STATE;
-}
-
 /* Where the tail's page could not be copied, the state is ahead of the pages: the sequence begins anew. */
 static void
 begin_anew(SundogCache *cache, SundogSequenceState *state)
@@ -160,11 +112,11 @@ sundog_cache_open_sequence(SundogCache *cache, SundogSequenceState *state, const
     g_assert(pages_for(cache, n_reserve) <= cache->options.sequence_pages);
     SundogPrefixMatch match = {.tail = SUNDOG_NULL_PAGE};
     int32_t kept = SUNDOG_NULL_STATE;
+    *state = (SundogSequenceState){.pages = state->pages, .n_prompt = n_tokens, .keeps = keeps};
     if (keeps)
-        match = find_prefix(cache, state, tokens, n_tokens, &kept);
-    if (!can_open(cache, state, &match, n_reserve) || !lease_slot(cache, state, kept))
+        match = sundog_cache_find_prefix(cache, state, tokens, n_tokens, &kept);
+    if (!can_open(cache, state, &match, n_reserve) || !sundog_cache_lease_slot(cache, state, kept))
         return false;
-    state->keeps = keeps;
     pin_prefix(cache, state, match.n_pages);
     copy_tail(cache, state, &match);
     if (cache->states &&
@@ -194,7 +146,7 @@ sundog_cache_reserve(SundogCache *cache, SundogSequenceState *state, uint32_t n_
 static void
 share_page(SundogCache *cache, SundogSequenceState *state, const uint32_t *tokens)
 {
-    int32_t parent = last_shared(state);
+    int32_t parent = sundog_cache_last_shared(state);
     int32_t *page = &state->pages[state->n_shared];
     *page =
         sundog_prefix_tree_insert(cache->tree, parent, tokens, cache->options.page_tokens, *page);
@@ -209,10 +161,18 @@ sundog_cache_advance(SundogCache *cache, SundogSequenceState *state, const uint3
                      uint32_t n_valid)
 {
     uint32_t page_tokens = cache->options.page_tokens;
-    g_assert(n_valid >= state->n_valid && n_valid <= state->n_pages * page_tokens);
-    state->n_valid = n_valid;
-    while (state->keeps && state->n_shared < n_valid / page_tokens)
+    g_assert(n_valid >= state->n_shared * page_tokens && n_valid <= state->n_pages * page_tokens);
+    state->n_valid = sundog_cache_settle(cache, state, n_valid);
+    while (state->keeps && state->n_shared < state->n_valid / page_tokens)
         share_page(cache, state, tokens + (size_t)state->n_shared * page_tokens);
+    sundog_cache_take_checkpoint(cache, state, tokens);
+}
+
+void
+sundog_cache_extend(SundogCache *cache, SundogSequenceState *state, uint32_t n_valid)
+{
+    g_assert(n_valid >= state->n_valid && n_valid <= state->n_pages * cache->options.page_tokens);
+    state->n_valid = n_valid;
 }
 
 bool
@@ -223,10 +183,12 @@ sundog_cache_restore(SundogCache *cache, SundogSequenceState *state, const uint3
     uint32_t n_after = (state->n_shared + 1) * cache->options.page_tokens;
     if (recorder == NULL || !state->keeps || n_after >= n_tokens)
         return false;
+    if (cache->states != NULL)
+        return sundog_cache_restore_recurrent(cache, state, tokens, n_tokens);
     /* What this page holds already is a part of what the record brings. */
     const uint32_t *page_tokens = tokens + n_after - cache->options.page_tokens;
     int32_t page = state->pages[state->n_shared];
-    if (!sundog_page_recorder_restore(recorder, last_shared(state), page, page_tokens))
+    if (!sundog_page_recorder_restore(recorder, sundog_cache_last_shared(state), page, page_tokens))
         return false;
     sundog_cache_advance(cache, state, tokens, n_after);
     return true;
@@ -241,7 +203,7 @@ sundog_cache_has_chores(const SundogCache *cache)
 void
 sundog_cache_do_chore(SundogCache *cache)
 {
-    sundog_page_recorder_work(cache->options.recorder, cache->tree);
+    sundog_page_recorder_work(cache->options.recorder, cache->tree, cache->states);
 }
 
 /* Leaves the last page, which is not full, in the tree. */
@@ -251,23 +213,11 @@ keep_tail(SundogCache *cache, SundogSequenceState *state, const uint32_t *tokens
     uint32_t page_tokens = cache->options.page_tokens;
     uint32_t n_tail = state->n_valid % page_tokens;
     if (state->keeps && n_tail > 0) {
-        sundog_prefix_tree_insert(cache->tree, last_shared(state),
+        sundog_prefix_tree_insert(cache->tree, sundog_cache_last_shared(state),
                                   tokens + (size_t)state->n_shared * page_tokens, n_tail,
                                   state->pages[state->n_shared]);
         state->pages[state->n_shared] = SUNDOG_NULL_PAGE;
     }
-}
-
-static void
-close_slot(SundogCache *cache, const SundogSequenceState *state, const uint32_t *tokens,
-           SundogClose how)
-{
-    if (!cache->states)
-        return;
-    if (how == SUNDOG_CLOSE_KEEP && state->keeps && state->n_valid > 0)
-        sundog_state_pool_keep(cache->states, state->slot, tokens, state->n_valid);
-    else
-        sundog_state_pool_release(cache->states, state->slot);
 }
 
 void
@@ -285,7 +235,7 @@ sundog_cache_close_sequence(SundogCache *cache, SundogSequenceState *state, cons
             sundog_prefix_tree_forget(cache->tree, state->pages[i]);
     }
     sundog_prefix_tree_trim(cache->tree);
-    close_slot(cache, state, tokens, how);
+    sundog_cache_close_slot(cache, state, tokens, how);
     *state = (SundogSequenceState){.pages = state->pages};
 }
 

@@ -3,10 +3,15 @@
 /*
  * The state of all sequences. A sequence opens with the tokens it starts from, and finds the longest
  * prefix of them that is already computed; reserves pages before a step, advances after it, and
- * closes, leaving what it computed for the next one. Recurrent state is good for exactly the tokens that
- * it has taken in, so where there is such state a sequence begins where an earlier one has ended, or anew. Everything that belongs to a sequence's state
+ * closes, leaving what it computed for the next one. Everything that belongs to a sequence's state
  * goes through here together; a further cache scheme adds its part to SundogSequenceState and to each
  * of these functions.
+ *
+ * Recurrent state is good for exactly the tokens that it has taken in, so where there is such state a
+ * sequence can only begin where one was kept: at the end of an earlier sequence, and at checkpoints on
+ * borders of pages. Those are the last border before the end of a prompt, since a template rarely
+ * repeats what stands behind it; where a prompt leaves another that was computed before, since a third is
+ * likely to do so too (Pan et al. 2024, "Marconi"); and the last border that the answer has passed.
  *
  * All memory is taken in new(). One thread, between steps: pages move only while no step runs.
  */
@@ -34,8 +39,14 @@ typedef struct {
     uint32_t n_pages;
     uint32_t n_valid;  /* leading tokens whose state finished steps have written */
     int32_t slot;      /* of its recurrent state, after n_valid tokens */
-    uint32_t n_shared; /* leading pages that stand in the tree, pinned, never written again */
-    bool keeps;        /* takes part in reuse at all */
+    int32_t safe_slot; /* of that after n_safe tokens, while those behind may be taken back */
+    uint32_t n_safe;
+    uint32_t branch;      /* where its prompt leaves pages that were there; 0: nowhere */
+    uint32_t n_prompt;    /* the tokens that it was opened with */
+    uint32_t n_restoring; /* pages of a record whose state is still to come */
+    uint32_t n_wanted;    /* pages that it will have with that state */
+    uint32_t n_shared;    /* leading pages that stand in the tree, pinned, never written again */
+    bool keeps;           /* takes part in reuse at all */
 } SundogSequenceState;
 
 typedef enum {
@@ -59,7 +70,18 @@ bool sundog_cache_restore(SundogCache *cache, SundogSequenceState *state, const 
 /* Makes room for n_tokens, evicting what nobody uses; false, with nothing taken, where that is not
  * enough. */
 bool sundog_cache_reserve(SundogCache *cache, SundogSequenceState *state, uint32_t n_tokens);
-/* After a finished step: the state of the first n_valid tokens is written. Full pages can be shared
+/* The number of tokens at which a step should end, so that a checkpoint can be taken there; UINT32_MAX
+ * where there is none. */
+uint32_t sundog_cache_get_checkpoint(const SundogCache *cache, const SundogSequenceState *state);
+/* Before steps whose tokens may prove wrong: keeps a copy of the recurrent state. False where there is no
+ * slot for it. */
+bool sundog_cache_guess(SundogCache *cache, SundogSequenceState *state);
+/* After a finished step of guesses: the state of the first n_valid tokens is written, and may be taken
+ * back by the next advance. */
+void sundog_cache_extend(SundogCache *cache, SundogSequenceState *state, uint32_t n_valid);
+/* After a finished step: the state of the first n_valid tokens is written, and what was guessed behind
+ * them is taken back. Where there is recurrent state, that leaves no more than there was before
+ * the guesses: the tokens that proved right run again. Full pages can be shared
  * from here on; an entry of the page table may change to an equal page that was there before. */
 void sundog_cache_advance(SundogCache *cache, SundogSequenceState *state, const uint32_t *tokens,
                           uint32_t n_valid);

@@ -1,4 +1,4 @@
-/* Names of pages, and a ring of those that wait to be written. */
+/* Names of pages and states, and those of them that wait to be written. */
 
 #include "engine/cache/page-recorder.h"
 #include <string.h>
@@ -14,13 +14,22 @@ typedef struct {
     bool saved;
 } NotedPage;
 
+/* A slot's state that waits to be written. */
+typedef struct {
+    uint8_t parent[SUNDOG_RECORD_HASH_BYTES];
+    uint32_t depth;
+    bool waits;
+} NotedState;
+
 struct SundogPageRecorder {
     SundogPageRecorderOptions options;
     NotedPage *pages; /* [n_pages]; the null page is the root, all zero */
     int32_t *ring;    /* [n_pages] each page at most once */
     int32_t ring_first;
     int32_t ring_length;
-    uint8_t *bytes; /* [page_bytes] */
+    NotedState *states; /* [n_states] */
+    int32_t n_waiting_states;
+    uint8_t *bytes; /* [page_bytes] or [state_bytes] */
     bool complained;
 };
 
@@ -31,7 +40,8 @@ sundog_page_recorder_new(const SundogPageRecorderOptions *options)
     recorder->options = *options;
     recorder->pages = g_new0(NotedPage, (size_t)options->n_pages);
     recorder->ring = g_new0(int32_t, (size_t)options->n_pages);
-    recorder->bytes = g_malloc(options->page_bytes);
+    recorder->states = g_new0(NotedState, (size_t)MAX(options->n_states, 1));
+    recorder->bytes = g_malloc(MAX(options->page_bytes, options->state_bytes));
     return recorder;
 }
 
@@ -42,6 +52,7 @@ sundog_page_recorder_free(SundogPageRecorder *recorder)
         sundog_record_store_close(recorder->options.store);
         g_free(recorder->pages);
         g_free(recorder->ring);
+        g_free(recorder->states);
         g_free(recorder->bytes);
         g_free(recorder);
     }
@@ -103,14 +114,64 @@ sundog_page_recorder_restore(SundogPageRecorder *recorder, int32_t parent, int32
         return false;
     options->write_page(page, recorder->bytes, options->data);
     sundog_prefix_record_get_name(&record, noted->name);
+    noted->depth = depth;
     noted->saved = true;
+    return true;
+}
+
+void
+sundog_page_recorder_note_state(SundogPageRecorder *recorder, int32_t page, int32_t slot)
+{
+    NotedState *noted = &recorder->states[slot];
+    const NotedPage *last = &recorder->pages[page];
+    recorder->n_waiting_states -= noted->waits;
+    noted->waits = page != SUNDOG_NULL_PAGE && last->depth >= LEAST_PAGES;
+    recorder->n_waiting_states += noted->waits;
+    memcpy(noted->parent, last->name, sizeof noted->parent);
+    noted->depth = last->depth;
+}
+
+static SundogPrefixRecord
+state_after(const SundogPageRecorder *recorder, const uint8_t parent[SUNDOG_RECORD_HASH_BYTES])
+{
+    SundogPrefixRecord record = {.n_bytes = recorder->options.state_bytes};
+    memcpy(record.key, recorder->options.key, sizeof record.key);
+    memcpy(record.parent, parent, sizeof record.parent);
+    return record;
+}
+
+uint32_t
+sundog_page_recorder_find_state(const SundogPageRecorder *recorder, int32_t parent,
+                                const uint32_t *tokens, uint32_t n_pages)
+{
+    uint32_t n_found = 0, page_tokens = recorder->options.page_tokens;
+    SundogPrefixRecord page = record_after(recorder, parent, tokens);
+    for (uint32_t i = 0; i < n_pages; i++) {
+        page.tokens = tokens + (size_t)i * page_tokens;
+        sundog_prefix_record_get_name(&page, page.parent);
+        SundogPrefixRecord state = state_after(recorder, page.parent);
+        if (sundog_record_store_has(recorder->options.store, &state))
+            n_found = i + 1;
+    }
+    return n_found;
+}
+
+bool
+sundog_page_recorder_restore_state(SundogPageRecorder *recorder, int32_t page, int32_t slot)
+{
+    const SundogPageRecorderOptions *options = &recorder->options;
+    SundogPrefixRecord record = state_after(recorder, recorder->pages[page].name);
+    if (!sundog_record_store_load(options->store, &record, recorder->bytes,
+                                  recorder->pages[page].depth))
+        return false;
+    options->write_state(slot, recorder->bytes, options->data);
     return true;
 }
 
 bool
 sundog_page_recorder_has_work(const SundogPageRecorder *recorder)
 {
-    return recorder->ring_length > 0;
+    return recorder->ring_length > 0 || recorder->n_waiting_states > 0;
 }
 
 static int32_t
@@ -123,31 +184,64 @@ take_waiting(SundogPageRecorder *recorder)
     return page;
 }
 
-static void
-save(SundogPageRecorder *recorder, int32_t page, const uint32_t *tokens)
+/* A full disk is not news for each record. */
+static bool
+save(SundogPageRecorder *recorder, const SundogPrefixRecord *record, uint32_t depth)
 {
-    const SundogPageRecorderOptions *options = &recorder->options;
+    g_autoptr(GError) error = NULL;
+    bool saved =
+        sundog_record_store_save(recorder->options.store, record, recorder->bytes, depth, &error);
+    if (!saved && !recorder->complained)
+        g_printerr("sundog-engine: prefixes are not kept: %s\n", error->message);
+    recorder->complained |= !saved;
+    return saved;
+}
+
+static void
+save_page(SundogPageRecorder *recorder, int32_t page, const uint32_t *tokens)
+{
     NotedPage *noted = &recorder->pages[page];
     SundogPrefixRecord record = record_after(recorder, noted->parent, tokens);
-    g_autoptr(GError) error = NULL;
-    options->read_page(page, recorder->bytes, options->data);
-    noted->saved =
-        sundog_record_store_save(options->store, &record, recorder->bytes, noted->depth, &error);
-    if (!noted->saved && !recorder->complained) {
-        recorder->complained = true; /* a full disk is not news for each page */
-        g_printerr("sundog-engine: prefixes are not kept: %s\n", error->message);
+    recorder->options.read_page(page, recorder->bytes, recorder->options.data);
+    noted->saved = save(recorder, &record, noted->depth);
+}
+
+static void
+save_state(SundogPageRecorder *recorder, int32_t slot)
+{
+    const NotedState *noted = &recorder->states[slot];
+    SundogPrefixRecord record = state_after(recorder, noted->parent);
+    recorder->options.read_state(slot, recorder->bytes, recorder->options.data);
+    save(recorder, &record, noted->depth);
+}
+
+/* After the pages, without which it is of no use. */
+static void
+save_any_state(SundogPageRecorder *recorder, const SundogStatePool *states)
+{
+    for (int32_t slot = 1; recorder->n_waiting_states > 0; slot++) {
+        if (!recorder->states[slot].waits)
+            continue;
+        recorder->states[slot].waits = false;
+        recorder->n_waiting_states--;
+        if (sundog_state_pool_is_kept(states, slot)) { /* it may have been needed since */
+            save_state(recorder, slot);
+            return;
+        }
     }
 }
 
 void
-sundog_page_recorder_work(SundogPageRecorder *recorder, const SundogPrefixTree *tree)
+sundog_page_recorder_work(SundogPageRecorder *recorder, const SundogPrefixTree *tree,
+                          const SundogStatePool *states)
 {
     while (recorder->ring_length > 0) {
         int32_t page = take_waiting(recorder);
         const uint32_t *tokens = sundog_prefix_tree_get_full(tree, page);
         if (tokens != NULL) { /* it may have been evicted since */
-            save(recorder, page, tokens);
+            save_page(recorder, page, tokens);
             return;
         }
     }
+    save_any_state(recorder, states);
 }

@@ -21,6 +21,8 @@ void sundog_record_store_close(SundogRecordStore *store);
 /* Writes a record whose place in its sequence is `depth`, counted in records. */
 bool sundog_record_store_save(SundogRecordStore *store, const SundogPrefixRecord *record,
                               const void *state, uint32_t depth, GError **error);
+/* Whether there is a file of that name. */
+bool sundog_record_store_has(const SundogRecordStore *store, const SundogPrefixRecord *record);
 /* False where there is none, or none that is sound: then it is removed. */
 bool sundog_record_store_load(SundogRecordStore *store, const SundogPrefixRecord *record,
                               void *state, uint32_t depth);

@@ -99,6 +99,12 @@ sundog_state_pool_drop(SundogStatePool *pool, int32_t slot)
     pool->slots[slot].use = SLOT_IS_FREE;
 }
 
+bool
+sundog_state_pool_is_kept(const SundogStatePool *pool, int32_t slot)
+{
+    return pool->slots[slot].use == SLOT_IS_KEPT;
+}
+
 int32_t
 sundog_state_pool_find(SundogStatePool *pool, const uint32_t *tokens, uint32_t n_tokens,
                        uint32_t below, uint32_t *n_kept)

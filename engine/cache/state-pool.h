@@ -31,6 +31,7 @@ void sundog_state_pool_keep(SundogStatePool *pool, int32_t slot, const uint32_t 
 void sundog_state_pool_take(SundogStatePool *pool, int32_t slot);
 /* Gives a kept slot back. */
 void sundog_state_pool_drop(SundogStatePool *pool, int32_t slot);
+bool sundog_state_pool_is_kept(const SundogStatePool *pool, int32_t slot);
 
 /* The kept slot of the most tokens that are a beginning of tokens [n_tokens] and fewer than `below`, or
  * SUNDOG_NULL_STATE; n_kept tells how many they are. */

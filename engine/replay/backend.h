@@ -25,6 +25,10 @@ typedef struct {
     size_t (*get_page_bytes)(const SundogReplay *replay);
     void (*read_page)(SundogReplay *replay, int32_t page, void *bytes);
     void (*write_page)(SundogReplay *replay, int32_t page, const void *bytes);
+    /* As pages, of slots. */
+    size_t (*get_state_bytes)(const SundogReplay *replay);
+    void (*read_state)(SundogReplay *replay, int32_t slot, void *bytes);
+    void (*write_state)(SundogReplay *replay, int32_t slot, const void *bytes);
 } SundogReplayBackend;
 
 /* The head of every backend's own struct. */

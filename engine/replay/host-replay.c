@@ -242,72 +242,124 @@ set_times(SundogReplay *base, int64_t *times_ns)
             sundog_call_list_set_times(replay->lists[i], times_ns);
 }
 
-/* One page within the pool of number i. */
+/* State that is cut into equal pieces, one a page or a slot: a place for each layer's. */
+typedef struct {
+    const GPtrArray *places;
+    int64_t n_pieces;
+} Pieces;
+
+static Pieces
+get_pages(const SundogReplay *base)
+{
+    return (Pieces){((const HostReplay *)base)->pools,
+                    base->bounds.values[SUNDOG_VARIABLE_POOL_PAGES]};
+}
+
+static Pieces
+get_slots(const SundogReplay *base)
+{
+    return (Pieces){((const HostReplay *)base)->states,
+                    base->bounds.values[SUNDOG_VARIABLE_POOL_STATES]};
+}
+
+/* A piece within the place of number i. */
 static uint8_t *
-find_page(const HostReplay *replay, guint i, int32_t page, size_t *n_bytes)
+find_piece(Pieces pieces, guint i, int32_t piece, size_t *n_bytes)
 {
-    const Place *pool = replay->pools->pdata[i];
-    *n_bytes = pool->n_bytes / (uint64_t)replay->base.bounds.values[SUNDOG_VARIABLE_POOL_PAGES];
-    return pool->memory.data + (size_t)page * *n_bytes;
+    const Place *place = pieces.places->pdata[i];
+    *n_bytes = place->n_bytes / (uint64_t)pieces.n_pieces;
+    return place->memory.data + (size_t)piece * *n_bytes;
 }
 
 static void
-copy_page(SundogReplay *base, int32_t from, int32_t to)
+copy_piece(Pieces pieces, int32_t from, int32_t to)
 {
-    const HostReplay *replay = (HostReplay *)base;
-    for (guint i = 0; i < replay->pools->len; i++) {
+    for (guint i = 0; i < pieces.places->len; i++) {
         size_t n_bytes;
-        const uint8_t *source = find_page(replay, i, from, &n_bytes);
-        memcpy(find_page(replay, i, to, &n_bytes), source, n_bytes);
-    }
-}
-
-static void
-copy_state(SundogReplay *base, int32_t from, int32_t to)
-{
-    const HostReplay *replay = (HostReplay *)base;
-    int64_t n_states = base->bounds.values[SUNDOG_VARIABLE_POOL_STATES];
-    for (guint i = 0; i < replay->states->len; i++) {
-        const Place *place = replay->states->pdata[i];
-        size_t n_bytes = place->n_bytes / (uint64_t)n_states;
-        memcpy(place->memory.data + (size_t)to * n_bytes,
-               place->memory.data + (size_t)from * n_bytes, n_bytes);
+        const uint8_t *source = find_piece(pieces, i, from, &n_bytes);
+        memcpy(find_piece(pieces, i, to, &n_bytes), source, n_bytes);
     }
 }
 
 static size_t
-get_page_bytes(const SundogReplay *base)
+count_bytes(Pieces pieces)
 {
     size_t n_all = 0, n_bytes;
-    for (guint i = 0; i < ((const HostReplay *)base)->pools->len; i++) {
-        find_page((const HostReplay *)base, i, SUNDOG_NULL_PAGE, &n_bytes);
+    for (guint i = 0; i < pieces.places->len; i++) {
+        find_piece(pieces, i, 0, &n_bytes);
         n_all += n_bytes;
     }
     return n_all;
 }
 
 static void
-read_page(SundogReplay *base, int32_t page, void *bytes)
+read_piece(Pieces pieces, int32_t piece, uint8_t *to)
 {
-    uint8_t *to = bytes;
-    for (guint i = 0; i < ((const HostReplay *)base)->pools->len; i++) {
+    for (guint i = 0; i < pieces.places->len; i++) {
         size_t n_bytes;
-        const uint8_t *source = find_page((const HostReplay *)base, i, page, &n_bytes);
+        const uint8_t *source = find_piece(pieces, i, piece, &n_bytes);
         memcpy(to, source, n_bytes);
         to += n_bytes;
     }
 }
 
 static void
-write_page(SundogReplay *base, int32_t page, const void *bytes)
+write_piece(Pieces pieces, int32_t piece, const uint8_t *from)
 {
-    const uint8_t *from = bytes;
-    for (guint i = 0; i < ((const HostReplay *)base)->pools->len; i++) {
+    for (guint i = 0; i < pieces.places->len; i++) {
         size_t n_bytes;
-        uint8_t *to = find_page((const HostReplay *)base, i, page, &n_bytes);
+        uint8_t *to = find_piece(pieces, i, piece, &n_bytes);
         memcpy(to, from, n_bytes);
         from += n_bytes;
     }
+}
+
+static void
+copy_page(SundogReplay *base, int32_t from, int32_t to)
+{
+    copy_piece(get_pages(base), from, to);
+}
+
+static void
+copy_state(SundogReplay *base, int32_t from, int32_t to)
+{
+    copy_piece(get_slots(base), from, to);
+}
+
+static size_t
+get_page_bytes(const SundogReplay *base)
+{
+    return count_bytes(get_pages(base));
+}
+
+static void
+read_page(SundogReplay *base, int32_t page, void *bytes)
+{
+    read_piece(get_pages(base), page, bytes);
+}
+
+static void
+write_page(SundogReplay *base, int32_t page, const void *bytes)
+{
+    write_piece(get_pages(base), page, bytes);
+}
+
+static size_t
+get_state_bytes(const SundogReplay *base)
+{
+    return count_bytes(get_slots(base));
+}
+
+static void
+read_state(SundogReplay *base, int32_t slot, void *bytes)
+{
+    read_piece(get_slots(base), slot, bytes);
+}
+
+static void
+write_state(SundogReplay *base, int32_t slot, const void *bytes)
+{
+    write_piece(get_slots(base), slot, bytes);
 }
 
 static const SundogReplayBackend backend = {
@@ -322,6 +374,9 @@ static const SundogReplayBackend backend = {
     .get_page_bytes = get_page_bytes,
     .read_page = read_page,
     .write_page = write_page,
+    .get_state_bytes = get_state_bytes,
+    .read_state = read_state,
+    .write_state = write_state,
 };
 
 SundogReplay *

@@ -185,11 +185,16 @@ sundog_replay_copy_page(SundogReplay *replay, int32_t from, int32_t to)
     replay->backend->copy_page(replay, from, to);
 }
 
+static bool
+is_slot(const SundogReplay *replay, int32_t slot)
+{
+    return slot > 0 && slot < replay->bounds.values[SUNDOG_VARIABLE_POOL_STATES];
+}
+
 void
 sundog_replay_copy_state(SundogReplay *replay, int32_t from, int32_t to)
 {
-    int64_t n_states = replay->bounds.values[SUNDOG_VARIABLE_POOL_STATES];
-    g_return_if_fail(from > 0 && from < n_states && to > 0 && to < n_states);
+    g_return_if_fail(is_slot(replay, from) && is_slot(replay, to));
     g_return_if_fail(replay->backend->copy_state != NULL);
     replay->backend->copy_state(replay, from, to);
 }
@@ -212,4 +217,24 @@ sundog_replay_write_page(SundogReplay *replay, int32_t page, const void *bytes)
 {
     g_return_if_fail(is_page(replay, page));
     replay->backend->write_page(replay, page, bytes);
+}
+
+size_t
+sundog_replay_get_state_bytes(const SundogReplay *replay)
+{
+    return replay->backend->get_state_bytes != NULL ? replay->backend->get_state_bytes(replay) : 0;
+}
+
+void
+sundog_replay_read_state(SundogReplay *replay, int32_t slot, void *bytes)
+{
+    g_return_if_fail(is_slot(replay, slot));
+    replay->backend->read_state(replay, slot, bytes);
+}
+
+void
+sundog_replay_write_state(SundogReplay *replay, int32_t slot, const void *bytes)
+{
+    g_return_if_fail(is_slot(replay, slot));
+    replay->backend->write_state(replay, slot, bytes);
 }

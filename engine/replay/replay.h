@@ -91,5 +91,9 @@ size_t sundog_replay_get_page_bytes(const SundogReplay *replay);
 /* Copies a page out, and back in, another page as well. */
 void sundog_replay_read_page(SundogReplay *replay, int32_t page, void *bytes);
 void sundog_replay_write_page(SundogReplay *replay, int32_t page, const void *bytes);
+/* The same of one slot of recurrent state of every layer. */
+size_t sundog_replay_get_state_bytes(const SundogReplay *replay);
+void sundog_replay_read_state(SundogReplay *replay, int32_t slot, void *bytes);
+void sundog_replay_write_state(SundogReplay *replay, int32_t slot, const void *bytes);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogReplay, sundog_replay_close)

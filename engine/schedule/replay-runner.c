@@ -70,14 +70,25 @@ write_page(int32_t page, const void *bytes, void *data)
     sundog_replay_write_page(runner->replay, page, bytes);
 }
 
+static void
+read_state(int32_t slot, void *bytes, void *data)
+{
+    SundogReplayRunner *runner = data;
+    sundog_replay_read_state(runner->replay, slot, bytes);
+}
+
+static void
+write_state(int32_t slot, const void *bytes, void *data)
+{
+    SundogReplayRunner *runner = data;
+    sundog_replay_write_state(runner->replay, slot, bytes);
+}
+
 /* On the host a token's bits do not depend on the rows beside it, so a guess that proves right is the
- * token itself; and pages are taken back by not counting them. */
+ * token itself; and pages are taken back by not counting them, recurrent state by a copy. */
 static uint32_t
 get_max_drafts(const SundogCore *core)
 {
-    /* Recurrent state has taken a guess in, right or not. */
-    if (sundog_core_get_cache(core)->state_bytes > 0)
-        return 0;
     return strcmp(sundog_core_get_info(core)->target, "host") == 0 ? MAX_DRAFTS : 0;
 }
 
@@ -141,6 +152,9 @@ add_states(SundogReplayRunner *runner, const SundogCore *core)
         (int32_t)sundog_replay_get_bounds(runner->replay)->values[SUNDOG_VARIABLE_POOL_STATES];
     table->state_slot = sundog_replay_get_buffer(runner->replay, "state_slot");
     table->copy_state = copy_state;
+    table->state_bytes = sundog_replay_get_state_bytes(runner->replay);
+    table->read_state = read_state;
+    table->write_state = write_state;
     table->max.n_sequences = MIN(table->max.n_sequences, (uint32_t)table->pool_states - 1);
     table->max.n_logit_rows = table->max.n_sequences;
 }

@@ -43,7 +43,7 @@ void sundog_scheduler_make_room(SundogScheduler *scheduler);
 
 /* step-packing.c. */
 uint32_t sundog_scheduler_count_decoding(const SundogScheduler *scheduler);
-/* Returns how many drafts there are. */
+/* Returns how many rows there are beside one a request: drafts, and what runs again. */
 uint32_t sundog_scheduler_pack_decoding(SundogScheduler *scheduler, uint32_t n_decoding);
 /* Returns how many prompt tokens there are. */
 uint32_t sundog_scheduler_pack_prefill(SundogScheduler *scheduler);

@@ -238,7 +238,7 @@ sundog_scheduler_step(SundogScheduler *scheduler)
     sundog_scheduler_make_room(scheduler);
     sundog_step_batch_begin(scheduler->batch);
     uint32_t n_decoding = sundog_scheduler_count_decoding(scheduler);
-    uint32_t n_drafts = sundog_scheduler_pack_decoding(scheduler, n_decoding);
+    uint32_t n_extra = sundog_scheduler_pack_decoding(scheduler, n_decoding);
     uint32_t n_prefill = sundog_scheduler_pack_prefill(scheduler);
     if (scheduler->batch->size.n_tokens == 0)
         return;
@@ -250,7 +250,7 @@ sundog_scheduler_step(SundogScheduler *scheduler)
     else
         sundog_scheduler_fail_step(scheduler, error ? error->message : "the step could not run");
     int64_t step_us = sundog_scheduler_now_us(scheduler) - start_us;
-    sundog_step_budget_learn(&scheduler->budget, n_decoding, n_drafts, n_prefill, step_us);
+    sundog_step_budget_learn(&scheduler->budget, n_decoding, n_extra, n_prefill, step_us);
     scheduler->statistics.step_us += (uint64_t)step_us;
 }
 

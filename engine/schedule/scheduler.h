@@ -8,7 +8,8 @@
  * Drafts: a decoding request may take along guesses of its next tokens. Each of their rows is sampled
  * as if it ran alone, with the random numbers of its own position, and counts only while every guess
  * before it was the token sampled: so that what comes out is the same, bit for bit, with drafts and
- * without.
+ * without. Recurrent state that has taken a wrong guess in is given up for a copy from before the step, and
+ * what was right runs again in the next one.
  *
  * Pages: a request is admitted with pages for its tokens and one page to grow. When the pool runs out,
  * prefixes that nobody uses go first, then the youngest request gives its pages up and is readmitted

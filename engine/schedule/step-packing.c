@@ -23,10 +23,20 @@ pack_request(SundogScheduler *scheduler, SundogRequest *request, uint32_t n_rows
         admit_request(scheduler, request);
 }
 
-static bool
-is_decoding(const SundogRequest *request)
+/* Of a step's rows of one request: up to where the cache wants to take a checkpoint. */
+static uint32_t
+count_to_checkpoint(const SundogScheduler *scheduler, const SundogRequest *request)
 {
-    return sundog_request_get_n_left(request) == 1;
+    return sundog_cache_get_checkpoint(scheduler->cache, &request->state) - request->state.n_valid;
+}
+
+/* One that waits for its next token alone. Where recurrent state was taken back, the drafts that were right
+ * run again before it. */
+static bool
+is_decoding(const SundogScheduler *scheduler, const SundogRequest *request)
+{
+    uint32_t n_left = sundog_request_get_n_left(request);
+    return n_left == 1 || (request->sampled && n_left <= 1 + scheduler->runner->max_drafts);
 }
 
 uint32_t
@@ -34,7 +44,7 @@ sundog_scheduler_count_decoding(const SundogScheduler *scheduler)
 {
     uint32_t n_decoding = 0;
     for (uint32_t i = 0; i < scheduler->n_running; i++)
-        n_decoding += is_decoding(scheduler->running[i]);
+        n_decoding += is_decoding(scheduler, scheduler->running[i]);
     return n_decoding;
 }
 
@@ -49,12 +59,16 @@ draft_tokens(SundogScheduler *scheduler, SundogRequest *request, uint32_t n_deco
         return 0;
     n_most = MIN(n_most, scheduler->runner->max_drafts);
     n_most = MIN(n_most, request->n_limit - request->n_tokens - 1);
+    uint32_t n_left = sundog_request_get_n_left(request);
+    uint32_t n_border = count_to_checkpoint(scheduler, request);
+    n_most = MIN(n_most, n_border - MIN(n_border, n_left));
     uint32_t n_drafts = sundog_step_budget_get_n_drafts(&scheduler->budget, n_decoding,
                                                         request->draft.share, n_most);
     if (!sundog_cache_reserve(scheduler->cache, &request->state, request->n_tokens + n_drafts))
         return 0;
     sundog_draft_write(&request->draft, request->tokens, request->n_tokens, n_drafts);
-    return sundog_constraints_count_allowed(request, n_drafts);
+    n_drafts = sundog_constraints_count_allowed(request, n_drafts);
+    return n_drafts > 0 && sundog_cache_guess(scheduler->cache, &request->state) ? n_drafts : 0;
 }
 
 uint32_t
@@ -63,16 +77,20 @@ sundog_scheduler_pack_decoding(SundogScheduler *scheduler, uint32_t n_decoding)
     /* A row for each that runs: prompts that end in this step have one too. */
     const SundogStepSize *max = &scheduler->runner->max;
     uint32_t n_spare = MIN(max->n_logit_rows, max->n_tokens) - scheduler->n_running;
-    uint32_t n_drafts = 0;
+    uint32_t n_extra = 0;
     for (uint32_t i = 0; i < scheduler->n_running; i++) {
         SundogRequest *request = scheduler->running[i];
-        if (is_decoding(request)) {
-            uint32_t n = draft_tokens(scheduler, request, n_decoding, n_spare - n_drafts);
-            pack_request(scheduler, request, 1, n);
-            n_drafts += n;
+        if (is_decoding(scheduler, request)) {
+            uint32_t n_rows = MIN(sundog_request_get_n_left(request), 1 + n_spare - n_extra);
+            uint32_t n_drafts = 0;
+            n_extra += n_rows - 1;
+            if (n_rows == sundog_request_get_n_left(request))
+                n_drafts = draft_tokens(scheduler, request, n_decoding, n_spare - n_extra);
+            pack_request(scheduler, request, n_rows, n_drafts);
+            n_extra += n_drafts;
         }
     }
-    return n_drafts;
+    return n_extra;
 }
 
 uint32_t
@@ -81,10 +99,11 @@ sundog_scheduler_pack_prefill(SundogScheduler *scheduler)
     uint32_t n_before = scheduler->batch->size.n_tokens;
     uint32_t n_free = sundog_step_budget_get(&scheduler->budget, n_before);
     for (uint32_t i = 0; i < scheduler->n_running && n_free > 0; i++) {
-        uint32_t n_left = sundog_request_get_n_left(scheduler->running[i]);
-        if (n_left > 1 && !scheduler->running[i]->restores) {
-            uint32_t n_rows = MIN(n_left, n_free);
-            pack_request(scheduler, scheduler->running[i], n_rows, 0);
+        SundogRequest *request = scheduler->running[i];
+        if (!is_decoding(scheduler, request) && !request->restores) {
+            uint32_t n_rows = MIN(sundog_request_get_n_left(request), n_free);
+            n_rows = MIN(n_rows, count_to_checkpoint(scheduler, request));
+            pack_request(scheduler, request, n_rows, 0);
             n_free -= n_rows;
         }
     }

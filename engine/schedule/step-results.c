@@ -37,20 +37,21 @@ count_right(const SundogScheduler *scheduler, const SundogRequest *request)
     return n_right;
 }
 
-/* Leaves in the step's rows of the request only what is its own and what proved right. */
-static void
+/* Leaves the request only the drafts that proved right. Returns how many others there were. */
+static uint32_t
 judge_drafts(SundogScheduler *scheduler, SundogRequest *request)
 {
     if (request->logit_row == UINT32_MAX || !request->drafts)
-        return;
+        return 0;
     uint32_t n_right = count_right(scheduler, request);
     sundog_draft_learn(&request->draft, request->tokens, request->n_tokens,
                        (uint32_t)scheduler->runner->token[request->logit_row], request->n_drafts,
                        n_right);
     scheduler->statistics.n_drafted_tokens += request->n_drafts;
     scheduler->statistics.n_accepted_tokens += n_right;
-    request->n_rows -= request->n_drafts - n_right;
+    uint32_t n_wrong = request->n_drafts - n_right;
     request->n_drafts = n_right;
+    return n_wrong;
 }
 
 /* What a request's rows of the step say: more to come, or one of the ends. */
@@ -113,10 +114,12 @@ end_row(SundogScheduler *scheduler, SundogRequest *request, RowEnd end)
 
 /* State becomes valid first: whatever follows may close the sequence. */
 static void
-advance_request(SundogScheduler *scheduler, SundogRequest *request)
+advance_request(SundogScheduler *scheduler, SundogRequest *request, uint32_t n_wrong)
 {
-    sundog_cache_advance(scheduler->cache, &request->state, request->tokens,
-                         request->state.n_valid + request->n_rows);
+    uint32_t n_written = request->state.n_valid + request->n_rows;
+    if (n_wrong > 0)
+        sundog_cache_extend(scheduler->cache, &request->state, n_written);
+    sundog_cache_advance(scheduler->cache, &request->state, request->tokens, n_written - n_wrong);
     if (!request->sampled)
         sundog_outbox_prefill(scheduler->outbox, request);
 }
@@ -127,9 +130,10 @@ sundog_scheduler_take_results(SundogScheduler *scheduler)
     uint32_t n_sequences = scheduler->batch->size.n_sequences;
     g_autofree RowEnd *ends = g_new(RowEnd, n_sequences);
     for (uint32_t i = 0; i < n_sequences; i++) {
-        judge_drafts(scheduler, scheduler->batch->requests[i]);
-        advance_request(scheduler, scheduler->batch->requests[i]);
-        ends[i] = take_tokens(scheduler, scheduler->batch->requests[i]);
+        SundogRequest *request = scheduler->batch->requests[i];
+        uint32_t n_wrong = judge_drafts(scheduler, request);
+        advance_request(scheduler, request, n_wrong);
+        ends[i] = take_tokens(scheduler, request);
     }
     sundog_outbox_end_step(scheduler->outbox, scheduler->statistics.n_steps);
     for (uint32_t i = 0; i < n_sequences; i++)

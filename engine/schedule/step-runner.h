@@ -59,5 +59,9 @@ typedef struct {
     size_t page_bytes;
     void (*read_page)(int32_t page, void *bytes, void *data);
     void (*write_page)(int32_t page, const void *bytes, void *data);
+    /* The same of a slot of recurrent state. */
+    size_t state_bytes;
+    void (*read_state)(int32_t slot, void *bytes, void *data);
+    void (*write_state)(int32_t slot, const void *bytes, void *data);
     void *data;
 } SundogStepRunner;

@@ -1,6 +1,8 @@
-/* Pages that outlive their cache: kept as records, brought back by another cache, within a budget. */
+/* Pages and states that outlive their cache: kept as records, brought back by another cache, within a
+ * budget. */
 
 #include "engine/cache/cache.h"
+#include "tests/cache/token-hash.h"
 #include <glib/gstdio.h>
 #include <string.h>
 
@@ -9,8 +11,10 @@
 #define MAX_TOKENS (PAGE_TOKENS * SEQUENCE_PAGES)
 #define N_PAGES 64
 #define PAGE_BYTES 1000
+#define N_STATES 6
 
 static uint8_t memory[N_PAGES][PAGE_BYTES];
+static uint64_t slots[N_STATES];
 static char *folder;
 
 typedef struct {
@@ -38,9 +42,27 @@ write_page(int32_t page, const void *bytes, void *data)
     memcpy(memory[page], bytes, PAGE_BYTES);
 }
 
-/* A cache as a new process has it: nothing is left in memory. */
 static void
-start(World *world, uint8_t key, uint64_t max_bytes)
+copy_state(int32_t from, int32_t to, void *data)
+{
+    slots[to] = slots[from];
+}
+
+static void
+read_state(int32_t slot, void *bytes, void *data)
+{
+    memcpy(bytes, &slots[slot], sizeof *slots);
+}
+
+static void
+write_state(int32_t slot, const void *bytes, void *data)
+{
+    memcpy(&slots[slot], bytes, sizeof *slots);
+}
+
+/* A cache as a new process has it: nothing is left in memory. n_states up to 1: nothing is recurrent. */
+static void
+start_with(World *world, uint8_t key, uint64_t max_bytes, int32_t n_states)
 {
     g_autoptr(GError) error = NULL;
     SundogPageRecorderOptions options = {.store =
@@ -50,9 +72,14 @@ start(World *world, uint8_t key, uint64_t max_bytes)
                                          .page_tokens = PAGE_TOKENS,
                                          .page_bytes = PAGE_BYTES,
                                          .read_page = read_page,
-                                         .write_page = write_page};
+                                         .write_page = write_page,
+                                         .n_states = n_states,
+                                         .state_bytes = n_states > 1 ? sizeof *slots : 0,
+                                         .read_state = read_state,
+                                         .write_state = write_state};
     g_assert_no_error(error);
     memset(memory, 0, sizeof memory);
+    memset(slots, 0, sizeof slots);
     memset(world, 0, sizeof *world);
     world->state.pages = world->pages;
     world->recorder = sundog_page_recorder_new(&options);
@@ -61,7 +88,15 @@ start(World *world, uint8_t key, uint64_t max_bytes)
                                                           .sequence_pages = SEQUENCE_PAGES,
                                                           .max_kept_pages = -1,
                                                           .copy_page = copy_page,
+                                                          .n_states = n_states,
+                                                          .copy_state = copy_state,
                                                           .recorder = world->recorder});
+}
+
+static void
+start(World *world, uint8_t key, uint64_t max_bytes)
+{
+    start_with(world, key, max_bytes, 1);
 }
 
 static void
@@ -96,6 +131,7 @@ compute(World *world, const uint32_t *tokens, uint32_t n_tokens)
         memset(memory[page] + n % PAGE_TOKENS * (PAGE_BYTES / PAGE_TOKENS), byte_of(tokens, n + 1),
                PAGE_BYTES / PAGE_TOKENS);
     }
+    slots[world->state.slot] = token_hash(tokens, n_tokens);
     sundog_cache_advance(world->cache, &world->state, tokens, n_tokens);
 }
 
@@ -270,6 +306,59 @@ test_budget(void)
     g_assert_cmpuint(empty_folder(), <=, 10);
 }
 
+/* Computes a sequence that has recurrent state and keeps its records. Returns how many tokens were there. */
+static uint32_t
+keep_states(uint32_t seed, uint32_t n_tokens)
+{
+    World world;
+    uint32_t tokens[MAX_TOKENS];
+    fill_tokens(tokens, seed);
+    start_with(&world, 1, 1 << 20, N_STATES);
+    open_sequence(&world, tokens, n_tokens);
+    uint32_t n_restored = restore(&world, tokens, n_tokens);
+    check_valid(&world, tokens);
+    if (n_restored > 0)
+        g_assert_cmpuint(slots[world.state.slot], ==, token_hash(tokens, n_restored));
+    while (world.state.n_valid < n_tokens) {
+        uint32_t checkpoint = sundog_cache_get_checkpoint(world.cache, &world.state);
+        compute(&world, tokens, MIN(checkpoint, n_tokens));
+    }
+    check_valid(&world, tokens);
+    sundog_cache_close_sequence(world.cache, &world.state, tokens, SUNDOG_CLOSE_KEEP);
+    do_chores(&world);
+    end(&world);
+    return n_restored;
+}
+
+static void
+remove_states(void)
+{
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
+    const char *name;
+    while ((name = g_dir_read_name(dir)) != NULL) {
+        g_autofree char *path = g_build_filename(folder, name, NULL);
+        GStatBuf info;
+        g_assert_cmpint(g_stat(path, &info), ==, 0);
+        if (info.st_size < PAGE_BYTES)
+            g_unlink(path);
+    }
+}
+
+/* Pages count only as far as a state was kept behind them. */
+static void
+test_states(void)
+{
+    g_assert_cmpuint(keep_states(5, 42), ==, 0);
+    g_assert_cmpuint(keep_states(5, 42), ==, 40);
+    g_assert_cmpuint(keep_states(5, 60), ==, 40);
+    g_assert_cmpuint(keep_states(5, 60), ==, 56);
+    g_assert_cmpuint(keep_states(5, 50), ==, 40);
+    g_assert_cmpuint(keep_states(6, 42), ==, 0);
+    remove_states();
+    g_assert_cmpuint(keep_states(5, 42), ==, 0);
+    empty_folder();
+}
+
 /* Where nothing can be written, everything else goes on. */
 static void
 test_no_folder(void)
@@ -298,6 +387,7 @@ main(int argc, char **argv)
     g_test_add_func("/records/not-kept", test_not_kept);
     g_test_add_func("/records/damaged", test_damaged);
     g_test_add_func("/records/budget", test_budget);
+    g_test_add_func("/records/states", test_states);
     g_test_add_func("/records/no-folder", test_no_folder);
     int status = g_test_run();
     g_rmdir(folder);

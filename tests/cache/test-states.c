@@ -162,6 +162,95 @@ test_one_slot(void)
     sundog_cache_free(cache);
 }
 
+/* Runs to the end as steps do that stop at every checkpoint. Returns how many tokens ran. */
+static uint32_t
+run(SundogCache *cache, Sequence *sequence)
+{
+    uint32_t n_before = sequence->state.n_valid;
+    g_assert_true(sundog_cache_reserve(cache, &sequence->state, sequence->n_tokens));
+    while (sequence->state.n_valid < sequence->n_tokens) {
+        uint32_t checkpoint = sundog_cache_get_checkpoint(cache, &sequence->state);
+        g_assert_cmpuint(checkpoint, >, sequence->state.n_valid);
+        advance(cache, sequence, MIN(checkpoint, sequence->n_tokens));
+    }
+    return sequence->n_tokens - n_before;
+}
+
+static uint32_t
+run_whole(SundogCache *cache, const char *text)
+{
+    Sequence sequence = {0};
+    set_tokens(&sequence, text);
+    g_assert_true(open_sequence(cache, &sequence));
+    uint32_t n_run = run(cache, &sequence);
+    close_sequence(cache, &sequence, SUNDOG_CLOSE_KEEP);
+    return n_run;
+}
+
+/* A prompt whose end the next turn does not repeat is gone on with from its last border of pages (K4); where
+ * a second prompt leaves the first, a third that does so goes on from there. */
+static void
+test_checkpoints(void)
+{
+    SundogCache *cache = new_cache(60, 8);
+    g_assert_cmpuint(run_whole(cache, "system: help. user: abcd<m>"), ==, 27);
+    g_assert_cmpuint(run_whole(cache, "system: help. user: abcd and b<m>"), ==, 33 - 24);
+    g_assert_cmpuint(run_whole(cache, "system: help. model: c"), ==, 22);
+    g_assert_cmpuint(run_whole(cache, "system: help. agent: d"), ==, 22 - 12);
+    sundog_cache_free(cache);
+}
+
+/* The answer's last border is kept as well, and only the last. */
+static void
+test_answer_border(void)
+{
+    SundogCache *cache = new_cache(60, 8);
+    Sequence sequence = {0};
+    set_tokens(&sequence, "question");
+    g_assert_true(open_sequence(cache, &sequence));
+    run(cache, &sequence);
+    set_tokens(&sequence, "questionanswer12");
+    run(cache, &sequence);
+    set_tokens(&sequence, "questionanswer1234");
+    run(cache, &sequence);
+    close_sequence(cache, &sequence, SUNDOG_CLOSE_KEEP);
+    g_assert_cmpuint(run_whole(cache, "questionanswer12!"), ==, 1);
+    g_assert_cmpuint(run_whole(cache, "questionanswer!"), ==, 15 - 4);
+    sundog_cache_free(cache);
+}
+
+/* Guesses that prove right stay; where one does not, the state is as before them. */
+static void
+test_guesses(void)
+{
+    SundogCache *cache = new_cache(40, 4);
+    Sequence sequence = {0};
+    set_tokens(&sequence, "abcdef");
+    g_assert_true(open_sequence(cache, &sequence));
+    advance(cache, &sequence, 5);
+    g_assert_true(sundog_cache_guess(cache, &sequence.state));
+    slots[sequence.state.slot] = token_hash(sequence.tokens, 6);
+    sundog_cache_extend(cache, &sequence.state, 6);
+    sundog_cache_advance(cache, &sequence.state, sequence.tokens, 6);
+    g_assert_cmpuint(sequence.state.n_valid, ==, 6);
+
+    g_assert_true(sundog_cache_guess(cache, &sequence.state));
+    slots[sequence.state.slot] = 1;
+    set_tokens(&sequence, "abcdefgh");
+    sundog_cache_extend(cache, &sequence.state, 8);
+    sundog_cache_advance(cache, &sequence.state, sequence.tokens, 7);
+    g_assert_cmpuint(sequence.state.n_valid, ==, 6);
+    g_assert_cmpuint(slots[sequence.state.slot], ==, token_hash(sequence.tokens, 6));
+    close_sequence(cache, &sequence, SUNDOG_CLOSE_KEEP);
+
+    sundog_cache_free(cache);
+    cache = new_cache(40, 2);
+    g_assert_true(open_sequence(cache, &sequence));
+    g_assert_false(sundog_cache_guess(cache, &sequence.state)); /* there is no second slot */
+    close_sequence(cache, &sequence, SUNDOG_CLOSE_KEEP);
+    sundog_cache_free(cache);
+}
+
 /* Tokens of few kinds, so that beginnings are often the same. */
 static void
 extend(Sequence *sequence, GRand *random)
@@ -169,6 +258,30 @@ extend(Sequence *sequence, GRand *random)
     uint32_t n = (uint32_t)g_rand_int_range(random, 1, 7);
     while (n-- > 0 && sequence->n_tokens < MAX_TOKENS)
         sequence->tokens[sequence->n_tokens++] = (uint32_t)g_rand_int_range(random, 0, 2);
+}
+
+/* A step of guesses of which some are right. */
+static void
+guess(SundogCache *cache, Sequence *sequence, GRand *random)
+{
+    uint32_t n_before = sequence->state.n_valid;
+    uint32_t n_left = sequence->n_tokens - n_before;
+    uint32_t n_right = (uint32_t)g_rand_int_range(random, 1, (int)n_left + 1);
+    if (!sundog_cache_guess(cache, &sequence->state))
+        return;
+    slots[sequence->state.slot] =
+        n_right < n_left ? 1 : token_hash(sequence->tokens, sequence->n_tokens);
+    sundog_cache_extend(cache, &sequence->state, sequence->n_tokens);
+    if (g_rand_int_range(random, 0, 8) == 0) {
+        close_sequence(cache, sequence, SUNDOG_CLOSE_DISCARD);
+        return;
+    }
+    sundog_cache_advance(cache, &sequence->state, sequence->tokens, n_before + n_right);
+    g_assert_cmpuint(sequence->state.n_valid, ==, n_right < n_left ? n_before : n_before + n_left);
+    if (sequence->state.n_valid > 0) {
+        g_assert_cmpuint(slots[sequence->state.slot], ==,
+                         token_hash(sequence->tokens, sequence->state.n_valid));
+    }
 }
 
 static void
@@ -179,6 +292,9 @@ move(SundogCache *cache, Sequence *sequence, GRand *random)
             sequence->n_tokens = 0;
         extend(sequence, random);
         open_sequence(cache, sequence);
+    } else if (sequence->state.n_valid < sequence->n_tokens &&
+               g_rand_int_range(random, 0, 3) == 0) {
+        guess(cache, sequence, random);
     } else if (sequence->state.n_valid < sequence->n_tokens) {
         uint32_t n_left = sequence->n_tokens - sequence->state.n_valid;
         advance(cache, sequence,
@@ -216,6 +332,9 @@ main(int argc, char **argv)
     g_test_add_func("/states/reuse", test_reuse);
     g_test_add_func("/states/discard", test_discard);
     g_test_add_func("/states/one-slot", test_one_slot);
+    g_test_add_func("/states/checkpoints", test_checkpoints);
+    g_test_add_func("/states/answer-border", test_answer_border);
+    g_test_add_func("/states/guesses", test_guesses);
     g_test_add_func("/states/random", test_random);
     return g_test_run();
 }

@@ -61,6 +61,22 @@ check_rest_of_table(const FakeModel *model, const SundogStepSize *size, uint32_t
     }
 }
 
+/* The recurrent state takes the sequence's rows in. */
+static void
+run_state(FakeModel *model, const SundogStepSize *size, uint32_t sequence)
+{
+    const SundogStepRunner *runner = &model->runner;
+    int32_t slot = runner->state_slot[sequence], start = runner->start_position[sequence];
+    int32_t last = runner->positions[runner->first_row[sequence + 1] - 1];
+    g_assert_cmpint(slot, >, 0);
+    g_assert_cmpint(slot, <, runner->pool_states);
+    for (uint32_t i = 0; i < sequence; i++)
+        g_assert_cmpint(runner->state_slot[i], !=, slot);
+    if (start > 0)
+        g_assert_cmpuint(model->states[slot], ==, hash_before(model, size, sequence, start));
+    model->states[slot] = slot_of(model, size, sequence, last)->hash;
+}
+
 static bool
 run_sequence(FakeModel *model, const SundogStepSize *size, uint32_t sequence)
 {
@@ -84,6 +100,8 @@ run_sequence(FakeModel *model, const SundogStepSize *size, uint32_t sequence)
         if (slot->token == FAKE_FAILURE)
             return false;
     }
+    if (model->states != NULL)
+        run_state(model, size, sequence);
     return true;
 }
 
@@ -186,6 +204,14 @@ copy_page(int32_t from, int32_t to, void *data)
            page_tokens * sizeof *model->slots);
 }
 
+static void
+copy_state(int32_t from, int32_t to, void *data)
+{
+    FakeModel *model = data;
+    g_assert_cmpint(from, !=, to);
+    model->states[to] = model->states[from];
+}
+
 int64_t
 fake_model_clock(void *model)
 {
@@ -227,6 +253,12 @@ fake_model_new(const FakeModelOptions *options)
         .copy_page = copy_page,
         .data = model,
     };
+    if (options->pool_states > 1) {
+        model->states = g_new0(uint64_t, (size_t)options->pool_states);
+        model->runner.pool_states = options->pool_states;
+        model->runner.state_slot = g_new0(int32_t, n_sequences);
+        model->runner.copy_state = copy_state;
+    }
     return model;
 }
 
@@ -235,6 +267,8 @@ fake_model_free(FakeModel *model)
 {
     if (model) {
         g_free(model->slots);
+        g_free(model->states);
+        g_free(model->runner.state_slot);
         g_free(model->logits);
         g_free(model->out);
         g_free(model->runner.tokens);

@@ -4,7 +4,8 @@
  * A model whose next token is a hash of its sequence, computed through the page table as a real one's
  * state is: each slot of a page holds its token and the hash of the slot before with it. Every step
  * checks the whole chain of each sequence, so that a wrong page, a wrong chunk or a stale entry shows
- * at once; and fake_model_next() tells from the tokens alone what must come out.
+ * at once; and fake_model_next() tells from the tokens alone what must come out. With slots of recurrent
+ * state, that is the hash itself, which a step must find after exactly the tokens before it.
  */
 
 #include "engine/schedule/step-runner.h"
@@ -20,6 +21,7 @@
 typedef struct {
     SundogStepRunner runner;
     struct FakeSlot *slots; /* [pool_pages, page_tokens] */
+    uint64_t *states;       /* [pool_states] */
     uint64_t *logits;       /* [logit_rows] hash of each row's sequence */
     int32_t *out;
     uint32_t n_steps;
@@ -37,6 +39,7 @@ typedef struct {
     uint32_t max_sequences;
     uint32_t history;
     uint32_t max_drafts;
+    int32_t pool_states; /* up to 1: nothing is recurrent */
 } FakeModelOptions;
 
 FakeModel *fake_model_new(const FakeModelOptions *options);

@@ -66,6 +66,7 @@ submit(World *world)
                               .repetition_penalty = take(world, 2) ? 1 : 2,
                               .penalty_window = take(world, 8),
                               .seed = take(world, 4),
+                              .top_k = take(world, 2) ? FAKE_REPEATS : 0,
                               .flags = take(world, 4) == 3 ? SUNDOG_SUBMIT_NO_PREFIX : 0};
     answers_expect(world->answers, request->id, 0);
     sundog_scheduler_submit(world->scheduler, request, g_get_monotonic_time());
@@ -110,13 +111,14 @@ check_answer(World *world, uint32_t index)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
-    static const FakeModelOptions options = {.page_tokens = PAGE_TOKENS,
-                                             .pool_pages = SEQUENCE_PAGES + 6,
-                                             .sequence_pages = SEQUENCE_PAGES,
-                                             .max_tokens = 9,
-                                             .max_sequences = 4,
-                                             .history = 6,
-                                             .max_drafts = 3};
+    FakeModelOptions options = {.page_tokens = PAGE_TOKENS,
+                                .pool_pages = SEQUENCE_PAGES + 6,
+                                .sequence_pages = SEQUENCE_PAGES,
+                                .max_tokens = 9,
+                                .max_sequences = 4,
+                                .history = 6,
+                                .max_drafts = 3,
+                                .pool_states = n_bytes % 3 == 0 ? 5 : 1};
     g_autofree World *world = g_new0(World, 1);
     world->data = data;
     world->n_left = n_bytes;

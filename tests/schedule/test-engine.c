@@ -2,7 +2,7 @@
  * sundog-engine with a real core, through its pipe. Arguments: the engine, a GGUF file; or `--cached`
  * and the name of one in the tests' cache, which is skipped where it is missing; or `--recurrent` and a
  * file of a model with recurrent state, whose prefixes are reused at their ends alone. What is asked of a
- * large model is less, for the time it takes.
+ * large model is less, for the time it takes; with `--scheme` before the file, what its cache can do alone.
  */
 
 #include "tests/schedule/engine-client.h"
@@ -24,6 +24,7 @@
 static const char *engine;
 static const char *model;
 static bool large;
+static bool few; /* cases of many alike */
 
 static uint32_t n_prompt; /* the tiny model's context is shorter */
 static uint32_t prompt[MAX_PROMPT];
@@ -132,7 +133,7 @@ test_every_split(void)
     start(&client);
     for (uint32_t split = 1; split <= n_prompt; split++) {
         bool at_border = split % 64 == 0 || split % 64 == 1 || split % 64 == 63;
-        if (!large || split % 97 == 5 || (at_border && split > 180) || split == n_prompt)
+        if (!few || split % 97 == 5 || (at_border && split > 180) || split == n_prompt)
             check_split(&client, split);
     }
     engine_client_clear(&client);
@@ -297,8 +298,8 @@ test_killed_and_resubmitted(void)
     engine_client_clear(&next);
 }
 
-/* The same tokens with drafts as without, greedy and sampled, in fewer steps where the model repeats
- * itself, as a random one does. */
+/* The same tokens with drafts as without, greedy and sampled, in fewer steps where the model repeats itself,
+ * as a random one does. */
 static void
 test_drafts(void)
 {
@@ -502,34 +503,68 @@ add_tests(void)
     g_test_add_func("/engine/memory-flat", test_memory_flat);
 }
 
-/* Where there is recurrent state, what a prompt shares with another in its beginning alone runs again. */
+/* Where there is recurrent state, what a prompt shares with another in its beginning alone is there as far as
+ * a checkpoint was taken: at the last border of pages, and where a second has branched off. */
 static void
 test_branches(void)
 {
+    static const struct {
+        uint32_t split, n_cached;
+    } cases[] = {{150, 0}, {160, 128}, {200, 192}, {70, 0}, {80, 64}, {30, 0}};
     EngineClient client;
     start(&client);
     SundogSubmit whole = make_request(prompt, n_prompt, 1);
     engine_client_wait_ended(&client, engine_client_submit(&client, &whole));
-    uint32_t tokens[MAX_PROMPT];
-    memcpy(tokens, prompt, sizeof tokens);
-    for (uint32_t split = 1; split < n_prompt; split += 61) {
-        tokens[split] = (tokens[split] + 1) % client.answers->ready.n_vocabulary;
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        uint32_t tokens[MAX_PROMPT];
+        memcpy(tokens, prompt, sizeof tokens);
+        uint32_t *split = &tokens[cases[i].split];
+        *split = (*split + 1) % client.answers->ready.n_vocabulary;
         SundogSubmit request = make_request(tokens, n_prompt, 4);
         Answer *miss = run_alone(&client, request);
         Answer *hit = engine_client_submit(&client, &request);
         engine_client_wait_ended(&client, hit);
-        g_assert_cmpuint(hit->finish.n_cached, ==, 0);
+        g_assert_cmpuint(hit->finish.n_cached, ==, cases[i].n_cached);
         check_equal(hit, miss);
     }
     engine_client_clear(&client);
 }
 
+/* A turn whose template drops what the last one ended with. */
 static void
-add_recurrent_tests(void)
+test_dropped_end(void)
+{
+    EngineClient client;
+    start(&client);
+    SundogSubmit first = make_request(prompt, 140, 20);
+    engine_client_wait_ended(&client, engine_client_submit(&client, &first));
+    uint32_t tokens[MAX_PROMPT];
+    memcpy(tokens, prompt, sizeof tokens);
+    for (uint32_t i = 137; i < 180; i++)
+        tokens[i] = prompt[i + 1];
+    SundogSubmit next = make_request(tokens, 180, 20);
+    Answer *miss = run_alone(&client, next);
+    Answer *hit = engine_client_submit(&client, &next);
+    engine_client_wait_ended(&client, hit);
+    g_assert_cmpuint(hit->finish.n_cached, ==, 128);
+    check_equal(hit, miss);
+    engine_client_clear(&client);
+}
+
+static void
+add_scheme_tests(bool is_recurrent)
 {
     g_test_add_func("/engine/several", test_several);
     g_test_add_func("/engine/turns", test_turns);
-    g_test_add_func("/engine/branches", test_branches);
+    if (is_recurrent) {
+        g_test_add_func("/engine/branches", test_branches);
+        g_test_add_func("/engine/dropped-end", test_dropped_end);
+    } else {
+        g_test_add_func("/engine/every-split", test_every_split);
+    }
+    g_test_add_func("/engine/killed-and-resubmitted", test_killed_and_resubmitted);
+    g_test_add_func("/engine/drafts", test_drafts);
+    g_test_add_func("/engine/records", test_records);
 }
 
 int
@@ -539,14 +574,16 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_assert_cmpint(argc, >=, 3);
     engine = argv[1];
+    bool is_scheme = g_str_equal(argv[2], "--scheme");
     large = g_str_equal(argv[2], "--cached");
+    few = large || is_scheme;
     n_prompt = large ? MAX_PROMPT : 240;
     bool is_recurrent = g_str_equal(argv[2], "--recurrent");
-    model = is_recurrent ? argv[3]
-            : large      ? g_build_filename(g_getenv("SUNDOG_TEST_CACHE"), argv[3], NULL)
-                         : argv[2];
-    if (is_recurrent)
-        add_recurrent_tests();
+    model = is_recurrent || is_scheme ? argv[3]
+            : large ? g_build_filename(g_getenv("SUNDOG_TEST_CACHE"), argv[3], NULL)
+                    : argv[2];
+    if (is_recurrent || is_scheme)
+        add_scheme_tests(is_recurrent);
     else if (g_file_test(model, G_FILE_TEST_EXISTS))
         add_tests();
     else

@@ -577,6 +577,32 @@ test_drafts(void)
     stop(&engine);
 }
 
+/* Recurrent state that took a wrong guess in is given up, and what was right runs again. */
+static void
+test_recurrent_drafts(void)
+{
+    FakeModelOptions options = plain;
+    options.pool_states = 6;
+    Engine engine = start(&options);
+    g_autofree uint32_t *prompt = make_cycle(40);
+    SundogSubmit requests[3];
+    Answer *answers[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        requests[i] = request_of(i + 1, prompt, 40 - i, 300);
+        requests[i].top_k = FAKE_REPEATS;
+        answers[i] = submit(&engine, &requests[i]);
+    }
+    run(&engine);
+    for (uint32_t i = 0; i < 3; i++)
+        check_full(&engine, &requests[i], answers[i]);
+    SundogStatistics statistics;
+    sundog_scheduler_get_statistics(engine.scheduler, &statistics);
+    g_assert_cmpuint(statistics.n_accepted_tokens, >, 300);
+    g_assert_cmpuint(statistics.n_accepted_tokens, <, statistics.n_drafted_tokens);
+    g_assert_cmpuint(statistics.n_steps, <, 200);
+    stop(&engine);
+}
+
 /* An end among the drafts ends the answer, though what was guessed behind it is right too. */
 static void
 test_end_among_drafts(void)
@@ -670,6 +696,7 @@ main(int argc, char **argv)
     g_test_add_func("/scheduler/bad-requests", test_bad_requests);
     g_test_add_func("/scheduler/decoding-goes-first", test_decoding_goes_first);
     g_test_add_func("/scheduler/drafts", test_drafts);
+    g_test_add_func("/scheduler/recurrent-drafts", test_recurrent_drafts);
     g_test_add_func("/scheduler/end-among-drafts", test_end_among_drafts);
     g_test_add_func("/scheduler/wrong-drafts", test_wrong_drafts);
     g_test_add_func("/scheduler/memory-flat", test_memory_flat);
