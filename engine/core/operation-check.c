@@ -271,25 +271,36 @@ check_route(Check *check)
               n_used, n_groups_used * (n_experts / n_groups));
 }
 
-/* Value heads share out the key heads, and what stands side by side is as wide as its parts. */
+/* Value heads share out the key heads or groups, and what stands side by side is as wide as its parts. */
 static void
-check_delta(Check *check)
+check_heads_of_state(Check *check)
 {
     int64_t n_key_heads = sundog_contract_get_parameter(&check->contract, "n_key_heads");
     int64_t key_dim = sundog_contract_get_parameter(&check->contract, "key_dim");
     int64_t value_dim = sundog_contract_get_parameter(&check->contract, "value_dim");
     int64_t n_heads = sundog_contract_get_letter(&check->contract, 'H');
     int64_t width = sundog_contract_get_letter(&check->contract, 'A');
-    if (check->operation->kind != SUNDOG_OP_GATED_DELTA)
+    if (check->operation->kind != SUNDOG_OP_GATED_DELTA &&
+        check->operation->kind != SUNDOG_OP_STATE_SPACE)
         return;
     if (key_dim > SUNDOG_DELTA_MAX_DIM || value_dim > SUNDOG_DELTA_MAX_DIM)
         fault(check, "state", "has heads of %" G_GINT64_FORMAT " by %" G_GINT64_FORMAT ", above %d",
               key_dim, value_dim, SUNDOG_DELTA_MAX_DIM);
     if (n_heads % n_key_heads != 0 || width != 2 * n_key_heads * key_dim + n_heads * value_dim)
-        fault(check, "qkv",
+        fault(check, check->info->arguments[0].name,
               "has %" G_GINT64_FORMAT " columns for %" G_GINT64_FORMAT " heads of %" G_GINT64_FORMAT
               " and %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT,
               width, n_key_heads, key_dim, n_heads, value_dim);
+}
+
+static void
+check_group_norm(Check *check)
+{
+    int64_t n_columns = sundog_contract_get_letter(&check->contract, 'N');
+    int64_t n_groups = sundog_contract_get_parameter(&check->contract, "n_groups");
+    if (check->operation->kind == SUNDOG_OP_GROUP_NORM && n_columns % n_groups != 0)
+        fault(check, "x", "has %" G_GINT64_FORMAT " columns, not a multiple of %" G_GINT64_FORMAT,
+              n_columns, n_groups);
 }
 
 static void
@@ -493,7 +504,8 @@ sundog_operation_check(const SundogProgram *program, uint32_t index, SundogExpre
     check_linear_heads(&check);
     check_latent(&check);
     check_attention(&check);
-    check_delta(&check);
+    check_heads_of_state(&check);
+    check_group_norm(&check);
     check_gated_norm(&check);
     check_take(&check);
 }

@@ -123,8 +123,13 @@ read_sizes(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *
                                                        dimensions->n_layers, MAX_FEATURES);
     dimensions->layer_input_size = sundog_keys_read_number_or(
         keys, "embedding_length_per_layer_input", MAX_FEATURES / MAX_LAYERS, 0);
+    /* Some files say it under both names. */
     dimensions->norm_epsilon =
-        sundog_keys_read_positive(keys, "attention.layer_norm_rms_epsilon", 1);
+        sundog_keys_has(keys, "attention.layer_norm_epsilon")
+            ? sundog_keys_read_positive_or(
+                  keys, "attention.layer_norm_rms_epsilon", 1,
+                  sundog_keys_read_positive(keys, "attention.layer_norm_epsilon", 1))
+            : sundog_keys_read_positive(keys, "attention.layer_norm_rms_epsilon", 1);
 }
 
 static void

@@ -40,6 +40,8 @@ typedef struct {
     bool norms_whole_rows;   /* queries and keys are normed over all heads together */
     bool has_conv_layers;    /* some layers are a short convolution */
     bool has_delta_layers;   /* some layers are linear attention by the gated delta rule */
+    bool has_state_spaces;   /* some layers are a state space */
+    bool attends_beside;     /* every layer is one, and attends beside it */
     bool tiles_key_heads;    /* whose value heads go round the key heads */
     bool gates_attention;    /* queries come with a gate of what they attend to */
     bool has_experts;        /* files of the family may tell of experts */

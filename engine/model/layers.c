@@ -66,7 +66,7 @@ read_of_layer(SundogKeys *keys, const char *name, uint32_t layer, uint32_t max, 
     return 1;
 }
 
-/* One number, or one a layer, where recurrent layers have none and all others the same. */
+/* One number, or one a layer, where layers without such a part have none and all others the same. */
 static uint32_t
 read_of_others(SundogKeys *keys, const char *name, uint32_t max)
 {
@@ -93,7 +93,7 @@ sundog_layers_read_greatest(SundogKeys *keys, const SundogFamily *family, const 
                             uint32_t n_layers, uint32_t max)
 {
     uint32_t greatest = 1;
-    if (family->has_conv_layers)
+    if (family->has_conv_layers || family->has_state_spaces)
         return read_of_others(keys, name, max);
     if (!family->layers_differ)
         return sundog_keys_read_count(keys, name, max);
@@ -156,7 +156,7 @@ sundog_layers_read(SundogKeys *keys, const SundogFamily *family, SundogModelDime
     dimensions->layers = g_new0(SundogLayer, dimensions->n_layers);
     for (uint32_t i = 0; i < dimensions->n_layers; i++) {
         SundogLayer *layer = &dimensions->layers[i];
-        layer->is_recurrent = sundog_recurrent_layer(dimensions, keys, i);
+        layer->is_recurrent = family->attends_beside || sundog_recurrent_layer(dimensions, keys, i);
         layer->window = layer_has_window(keys, i, period) ? dimensions->window : 0;
         if (rotates && layer_has_rope(keys, i, family->rope_period))
             layer->rope =

@@ -58,18 +58,23 @@ typedef enum {
     X(CONV_OUT, "blk.%u.shortconv.out_proj.weight")             \
     X(DELTA_QKV, "blk.%u.attn_qkv.weight")                      \
     X(DELTA_GATE, "blk.%u.attn_gate.weight")                    \
-    X(DELTA_CONV, "blk.%u.ssm_conv1d.weight")                   \
+    X(STATE_IN, "blk.%u.ssm_in.weight")                         \
+    X(STATE_CONV, "blk.%u.ssm_conv1d.weight")                   \
+    X(STATE_CONV_BIAS, "blk.%u.ssm_conv1d.bias")                \
     X(DELTA_BETA_ALPHA, "blk.%u.ssm_ba.weight")                 \
     X(DELTA_BETA, "blk.%u.ssm_beta.weight")                     \
     X(DELTA_ALPHA, "blk.%u.ssm_alpha.weight")                   \
-    X(DELTA_STEP, "blk.%u.ssm_dt.bias")                         \
-    X(DELTA_DECAY, "blk.%u.ssm_a")                              \
-    X(DELTA_NORM, "blk.%u.ssm_norm.weight")                     \
-    X(DELTA_OUT, "blk.%u.ssm_out.weight")                       \
+    X(STATE_STEP, "blk.%u.ssm_dt.bias")                         \
+    X(STATE_DECAY, "blk.%u.ssm_a")                              \
+    X(STATE_SKIP, "blk.%u.ssm_d")                               \
+    X(STATE_NORM, "blk.%u.ssm_norm.weight")                     \
+    X(STATE_OUT, "blk.%u.ssm_out.weight")                       \
     X(MLP_NORM, "blk.%u.ffn_norm.weight")                       \
     X(MLP_GATE, "blk.%u.ffn_gate.weight")                       \
     X(MLP_UP, "blk.%u.ffn_up.weight")                           \
     X(MLP_DOWN, "blk.%u.ffn_down.weight")                       \
+    X(MLP_UP_BIAS, "blk.%u.ffn_up.bias")                        \
+    X(MLP_DOWN_BIAS, "blk.%u.ffn_down.bias")                    \
     X(MLP_POST_NORM, "blk.%u.post_ffw_norm.weight")             \
     X(LAYER_INPUT_GATE, "blk.%u.inp_gate.weight")               \
     X(LAYER_INPUT_PROJECTION, "blk.%u.proj.weight")             \
@@ -119,7 +124,7 @@ typedef struct {
     uint32_t mlp_size;
     uint32_t
         kv_layer; /* whose keys and values it attends to: its own, or those of a layer before it */
-    bool is_recurrent; /* has state of fixed size in place of attention */
+    bool is_recurrent; /* has state of fixed size, in place of attention or beside it */
 } SundogLayer;
 
 /* Attention over latents (DeepSeek-AI 2024): keys and values are projections of a small vector, which is
@@ -132,15 +137,17 @@ typedef struct {
 } SundogLatentDimensions;
 
 /* Layers that keep a state of fixed size in place of keys and values: a short convolution alone, or one
- * before linear attention by the gated delta rule. */
+ * before linear attention by the gated delta rule or before a state space (Dao and Gu 2024). */
 typedef struct {
-    uint32_t conv_width;    /* inputs that a convolution sees; 0: no layer is such */
-    uint32_t n_key_heads;   /* of the delta rule; 0: there is only the convolution */
+    uint32_t conv_width; /* inputs that a convolution sees; 0: no layer is such */
+    uint32_t
+        n_key_heads; /* of the delta rule, or groups of a state space; 0: only the convolution */
     uint32_t n_value_heads; /* a multiple of n_key_heads */
     uint32_t key_dim;
     uint32_t value_dim;
     bool
         is_tiled; /* value head h has key head h modulo n_key_heads; else each has its share in turn */
+    bool is_state_space;
 } SundogRecurrentDimensions;
 
 /* A mixture of experts in place of the MLP. */

@@ -13,9 +13,11 @@
 #define ATTENTION_INTERVAL 4
 #define RECURRENT_LAYERS "attention.recurrent_layers"
 #define KV_HEADS "attention.head_count_kv"
+#define MLP_SIZES "feed_forward_length"
 
+/* Of the delta rule, and of state spaces, whose groups take the place of key heads. */
 static void
-read_delta(SundogModelDimensions *dimensions, SundogKeys *keys)
+read_heads(SundogModelDimensions *dimensions, SundogKeys *keys)
 {
     SundogRecurrentDimensions *recurrent = &dimensions->recurrent;
     recurrent->conv_width = sundog_keys_read_count(keys, "ssm.conv_kernel", MAX_WIDTH);
@@ -25,10 +27,11 @@ read_delta(SundogModelDimensions *dimensions, SundogKeys *keys)
     uint32_t n_values = sundog_keys_read_count(keys, "ssm.inner_size", MAX_INNER);
     recurrent->value_dim = n_values / recurrent->n_value_heads;
     if (n_values % recurrent->n_value_heads != 0 || recurrent->value_dim > MAX_DIM)
-        sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_INVALID,
-                         "linear attention has %u values for %u heads, expected equal parts of at "
-                         "most %d",
-                         n_values, recurrent->n_value_heads, MAX_DIM);
+        sundog_keys_fail(
+            keys, SUNDOG_FORMAT_ERROR_INVALID,
+            "layers with a state have %u values for %u heads, expected equal parts of at "
+            "most %d",
+            n_values, recurrent->n_value_heads, MAX_DIM);
     if (recurrent->n_value_heads % recurrent->n_key_heads != 0)
         sundog_keys_fail_multiple(keys, "ssm.time_step_rank", recurrent->n_value_heads,
                                   "ssm.group_count", recurrent->n_key_heads);
@@ -44,8 +47,9 @@ sundog_recurrent_dimensions_read(SundogModelDimensions *dimensions, const Sundog
     SundogRecurrentDimensions *recurrent = &dimensions->recurrent;
     dimensions->gates_attention = family->gates_attention;
     recurrent->is_tiled = family->tiles_key_heads;
-    if (family->has_delta_layers)
-        read_delta(dimensions, keys);
+    recurrent->is_state_space = family->has_state_spaces;
+    if (family->has_delta_layers || family->has_state_spaces)
+        read_heads(dimensions, keys);
     else if (family->has_conv_layers)
         recurrent->conv_width =
             MAX(sundog_keys_read_count(keys, "shortconv.l_cache", MAX_WIDTH), 2);
@@ -61,8 +65,11 @@ sundog_recurrent_layer(const SundogModelDimensions *dimensions, SundogKeys *keys
         sundog_keys_read_count_or(keys, "full_attention_interval", MAX_LAYERS, ATTENTION_INTERVAL);
     if (sundog_source_get_array_number(keys->source, RECURRENT_LAYERS, layer, &value))
         return value != 0;
-    /* Layers without heads of keys attend to nothing. */
+    /* Layers without heads of keys attend to nothing; in families whose layers are one thing each, those
+     * with a size of an MLP are that. */
     if (sundog_source_get_array_number(keys->source, KV_HEADS, layer, &value))
-        return value == 0;
+        return value == 0 &&
+               !(sundog_source_get_array_number(keys->source, MLP_SIZES, layer, &value) &&
+                 value != 0);
     return (layer + 1) % interval != 0;
 }

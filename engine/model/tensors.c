@@ -33,11 +33,12 @@ typedef enum {
     VALUE,      /* of a head */
     CONV_PARTS, /* both factors and what is convolved */
     CONV_WIDTH,
+    STATE_PARTS, /* gate, what is convolved, and a step a head */
     DELTA_QKV,
     DELTA_VALUES, /* of all heads */
     DELTA_HEADS,
-    DELTA_GATES, /* two a head */
-    DELTA_VALUE, /* of a head */
+    DELTA_GATES,  /* two a head */
+    STATE_NORMED, /* one value head, or the share of one of a state space's groups */
     EXPERTS,
     EXPERT,
     SHARED,
@@ -52,7 +53,8 @@ typedef struct {
         AN_EXPERT,
         A_HEAD,
         A_CHANNEL,
-        A_DELTA_CHANNEL
+        A_STATE_CHANNEL,
+        A_STATE_NORM
     } stack;        /* one after the other for all */
     bool recurrent; /* only of layers with recurrent state */
 } Role;
@@ -94,18 +96,23 @@ static const Role roles[] = {
     [SUNDOG_TENSOR_CONV_OUT]         = {.rows = HIDDEN, .columns = HIDDEN, .recurrent = true},
     [SUNDOG_TENSOR_DELTA_QKV]        = {.rows = DELTA_QKV, .columns = HIDDEN, .recurrent = true},
     [SUNDOG_TENSOR_DELTA_GATE]       = {.rows = DELTA_VALUES, .columns = HIDDEN, .recurrent = true},
-    [SUNDOG_TENSOR_DELTA_CONV]       = {.rows = ONE, .columns = CONV_WIDTH, .stack = A_DELTA_CHANNEL, .recurrent = true},
+    [SUNDOG_TENSOR_STATE_IN]         = {.rows = STATE_PARTS, .columns = HIDDEN, .recurrent = true},
+    [SUNDOG_TENSOR_STATE_CONV_BIAS]  = {.rows = ONE, .columns = DELTA_QKV, .recurrent = true},
+    [SUNDOG_TENSOR_STATE_CONV]       = {.rows = ONE, .columns = CONV_WIDTH, .stack = A_STATE_CHANNEL, .recurrent = true},
     [SUNDOG_TENSOR_DELTA_BETA_ALPHA] = {.rows = DELTA_GATES, .columns = HIDDEN, .recurrent = true},
     [SUNDOG_TENSOR_DELTA_BETA]       = {.rows = DELTA_HEADS, .columns = HIDDEN, .recurrent = true},
     [SUNDOG_TENSOR_DELTA_ALPHA]      = {.rows = DELTA_HEADS, .columns = HIDDEN, .recurrent = true},
-    [SUNDOG_TENSOR_DELTA_STEP]       = {.rows = ONE, .columns = DELTA_HEADS, .recurrent = true},
-    [SUNDOG_TENSOR_DELTA_DECAY]      = {.rows = ONE, .columns = DELTA_HEADS, .recurrent = true},
-    [SUNDOG_TENSOR_DELTA_NORM]       = {.rows = ONE, .columns = DELTA_VALUE, .recurrent = true},
-    [SUNDOG_TENSOR_DELTA_OUT]        = {.rows = HIDDEN, .columns = DELTA_VALUES, .recurrent = true},
+    [SUNDOG_TENSOR_STATE_STEP]       = {.rows = ONE, .columns = DELTA_HEADS, .recurrent = true},
+    [SUNDOG_TENSOR_STATE_DECAY]      = {.rows = ONE, .columns = DELTA_HEADS, .recurrent = true},
+    [SUNDOG_TENSOR_STATE_SKIP]       = {.rows = ONE, .columns = DELTA_HEADS, .recurrent = true},
+    [SUNDOG_TENSOR_STATE_NORM]       = {.rows = ONE, .columns = STATE_NORMED, .stack = A_STATE_NORM, .recurrent = true},
+    [SUNDOG_TENSOR_STATE_OUT]        = {.rows = HIDDEN, .columns = DELTA_VALUES, .recurrent = true},
     [SUNDOG_TENSOR_MLP_NORM]         = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_MLP_GATE]         = {.rows = MLP, .columns = HIDDEN},
     [SUNDOG_TENSOR_MLP_UP]           = {.rows = MLP, .columns = HIDDEN},
     [SUNDOG_TENSOR_MLP_DOWN]         = {.rows = HIDDEN, .columns = MLP},
+    [SUNDOG_TENSOR_MLP_UP_BIAS]      = {.rows = ONE, .columns = MLP},
+    [SUNDOG_TENSOR_MLP_DOWN_BIAS]    = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_MLP_POST_NORM]    = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_LAYER_INPUT_GATE] = {.rows = LAYER_INPUT, .columns = HIDDEN},
     [SUNDOG_TENSOR_LAYER_INPUT_PROJECTION] = {.rows = HIDDEN, .columns = LAYER_INPUT},
@@ -208,6 +215,9 @@ get_extent(const SundogModelDimensions *dimensions, Extent extent)
         return 3 * (uint64_t)dimensions->hidden_size;
     case CONV_WIDTH:
         return recurrent->conv_width;
+    case STATE_PARTS:
+        return get_extent(dimensions, DELTA_VALUES) + get_extent(dimensions, DELTA_QKV) +
+               recurrent->n_value_heads;
     case DELTA_QKV:
         return 2 * (uint64_t)recurrent->n_key_heads * recurrent->key_dim +
                (uint64_t)recurrent->n_value_heads * recurrent->value_dim;
@@ -217,8 +227,10 @@ get_extent(const SundogModelDimensions *dimensions, Extent extent)
         return recurrent->n_value_heads;
     case DELTA_GATES:
         return 2 * (uint64_t)recurrent->n_value_heads;
-    case DELTA_VALUE:
-        return recurrent->value_dim;
+    case STATE_NORMED:
+        return recurrent->is_state_space
+                   ? get_extent(dimensions, DELTA_VALUES) / recurrent->n_key_heads
+                   : recurrent->value_dim;
     case EXPERTS:
         return dimensions->experts.n_experts;
     case EXPERT:
@@ -241,8 +253,10 @@ get_n_stacked(const SundogModelDimensions *dimensions, SundogTensorRole role)
         return dimensions->n_heads;
     case A_CHANNEL:
         return dimensions->hidden_size;
-    case A_DELTA_CHANNEL:
+    case A_STATE_CHANNEL:
         return get_extent(dimensions, DELTA_QKV);
+    case A_STATE_NORM:
+        return dimensions->recurrent.is_state_space ? dimensions->recurrent.n_key_heads : 1;
     }
     g_assert_not_reached();
 }
@@ -264,6 +278,16 @@ check_shape(const SundogSourceTensor *found, uint64_t n_rows, uint64_t n_columns
                 found->own_name, found->shape[0], found->shape[1], found->shape[2], found->shape[3],
                 n_columns, second, third);
     return false;
+}
+
+/* A vector that lies with a row for each value. */
+static void
+lay_down_column(SundogSourceTensor *found, uint64_t n_columns)
+{
+    if (found->shape[0] != 1 || found->shape[1] != n_columns || found->reader != NULL)
+        return;
+    found->shape[0] = n_columns;
+    found->shape[1] = 1;
 }
 
 static bool
@@ -347,6 +371,20 @@ view_layer(const SundogModelDimensions *dimensions, uint32_t layer)
     return view;
 }
 
+/* The tensor of that name; some converters leave ".weight" out. */
+static bool
+find_whole(SundogSource *source, const char *name, SundogSourceTensor *found)
+{
+    if (sundog_source_find_tensor(source, name, found))
+        return true;
+    g_autofree char *stem = g_strdup(name);
+    char *end = g_strrstr(stem, ".weight");
+    if (end == NULL || end[strlen(".weight")] != '\0')
+        return false;
+    *end = '\0';
+    return sundog_source_find_tensor(source, stem, found);
+}
+
 static bool
 read_role(SundogTensors *tensors, const SundogModelDimensions *dimensions, SundogSource *source,
           SundogTensorRole role, uint32_t layer, GError **error)
@@ -356,12 +394,14 @@ read_role(SundogTensors *tensors, const SundogModelDimensions *dimensions, Sundo
     g_autofree char *name = sundog_model_dup_tensor_name(role, layer);
     SundogSourceTensor found;
     if (!find_part(tensors, dimensions, source, role, layer, &found) &&
-        !sundog_source_find_tensor(source, name, &found))
+        !find_whole(source, name, &found))
         return true;
     uint64_t n_rows = get_extent(dimensions, roles[role].rows);
     uint64_t n_columns = get_extent(dimensions, roles[role].columns);
     uint64_t n_stacked = get_n_stacked(dimensions, role);
     bool is_vector = roles[role].rows == ONE;
+    if (is_vector && n_stacked == 1)
+        lay_down_column(&found, n_columns);
     if (!check_shape(&found, n_rows, n_columns, n_stacked, error) ||
         !check_type(&found, is_vector, error))
         return false;

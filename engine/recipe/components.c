@@ -60,6 +60,33 @@ sundog_component_gated_mlp(SundogBuilder *builder, SundogBufferId x, SundogGate 
                                    builder->dimensions->hidden_size);
 }
 
+/* A product with the bias of another role where the model has one. */
+static SundogBufferId
+emit_biased(SundogBuilder *builder, SundogBufferId x, SundogTensorRole role, SundogTensorRole bias,
+            const char *name, int64_t n_columns)
+{
+    SundogBufferId weight = sundog_builder_weight(builder, role);
+    SundogBufferId added = sundog_builder_optional_weight(builder, bias);
+    SundogBufferId y = sundog_builder_temporary(builder, name, n_columns);
+    sundog_builder_emit(builder, SUNDOG_OP_LINEAR, x, weight, added, SUNDOG_BUFFER_NONE, y,
+                        builder->workspace);
+    return y;
+}
+
+SundogBufferId
+sundog_component_plain_mlp(SundogBuilder *builder, SundogBufferId x, SundogGate function)
+{
+    const SundogParameter parameter = {.i = function};
+    uint32_t mlp_size = sundog_builder_layer(builder)->mlp_size;
+    SundogBufferId up = emit_biased(builder, x, SUNDOG_TENSOR_MLP_UP, SUNDOG_TENSOR_MLP_UP_BIAS,
+                                    "mlp.up", mlp_size);
+    SundogBufferId hidden = sundog_builder_temporary(builder, "mlp.hidden", mlp_size);
+    sundog_builder_emit_with(builder, SUNDOG_OP_GATE, &parameter, up,
+                             function == SUNDOG_GATE_RELU ? up : SUNDOG_BUFFER_NONE, hidden);
+    return emit_biased(builder, hidden, SUNDOG_TENSOR_MLP_DOWN, SUNDOG_TENSOR_MLP_DOWN_BIAS,
+                       "mlp.down", builder->dimensions->hidden_size);
+}
+
 SundogBufferId
 sundog_component_scale(SundogBuilder *builder, SundogBufferId x, double factor, const char *name,
                        int64_t n_columns)

@@ -42,12 +42,18 @@ SundogBufferId sundog_component_short_conv(SundogBuilder *builder, SundogBufferI
 /* Linear attention by the gated delta rule (Yang et al. 2024), behind a short convolution; the present
  * layer is recurrent. */
 SundogBufferId sundog_component_gated_delta(SundogBuilder *builder, SundogBufferId x);
+/* A state space (Dao and Gu 2024), behind a short convolution and before a gate; the present layer is
+ * recurrent. */
+SundogBufferId sundog_component_state_space(SundogBuilder *builder, SundogBufferId x);
 /* Columns [offset, offset + size) of each of n_groups groups of `stride`: [n_rows, n_groups size]. */
 SundogBufferId sundog_component_take(SundogBuilder *builder, SundogBufferId x, const char *name,
                                      int64_t stride, int64_t offset, int64_t size,
                                      int64_t n_groups);
 /* W_down (f(W_gate x) * W_up x) (Shazeer 2020). */
 SundogBufferId sundog_component_gated_mlp(SundogBuilder *builder, SundogBufferId x,
+                                          SundogGate function);
+/* W_down f(W_up x), each with a bias where the model has one; the relu is squared (So et al. 2021). */
+SundogBufferId sundog_component_plain_mlp(SundogBuilder *builder, SundogBufferId x,
                                           SundogGate function);
 /* The mixture of experts of x; the present layer has one. */
 SundogBufferId sundog_component_experts(SundogBuilder *builder, SundogBufferId x,

@@ -85,6 +85,15 @@ emit_choice(SundogBuilder *builder, Mixture *mixture, SundogBufferId x)
                              builder->workspace);
 }
 
+/* Experts without a gate square the relu of what they have; it is multiplied as its own gate. */
+static SundogTensorRole
+find_gate_role(const SundogBuilder *builder)
+{
+    bool has_gate =
+        sundog_model_get_tensor(builder->model, SUNDOG_TENSOR_EXPERT_GATE, builder->layer) != NULL;
+    return has_gate ? SUNDOG_TENSOR_EXPERT_GATE : SUNDOG_TENSOR_EXPERT_UP;
+}
+
 static SundogBufferId
 emit_products(SundogBuilder *builder, const Mixture *mixture, SundogBufferId x)
 {
@@ -99,7 +108,7 @@ emit_products(SundogBuilder *builder, const Mixture *mixture, SundogBufferId x)
     sundog_builder_emit_with(builder, SUNDOG_OP_GATHER_EXPERTS, &n_used, x, mixture->work, a);
     sundog_builder_emit_with(
         builder, SUNDOG_OP_LINEAR_GATED_EXPERTS, parameters, a,
-        sundog_builder_weight(builder, SUNDOG_TENSOR_EXPERT_GATE),
+        sundog_builder_weight(builder, find_gate_role(builder)),
         sundog_builder_weight(builder, SUNDOG_TENSOR_EXPERT_UP),
         sundog_builder_optional_weight(builder, SUNDOG_TENSOR_EXPERT_GATE_BIAS),
         sundog_builder_optional_weight(builder, SUNDOG_TENSOR_EXPERT_UP_BIAS), mixture->work,
@@ -119,10 +128,13 @@ emit_shared(SundogBuilder *builder, const Mixture *mixture, SundogBufferId x)
     uint32_t size = mixture->dimensions->shared_size;
     uint32_t hidden_size = builder->dimensions->hidden_size;
     const SundogParameter function = {.i = mixture->function};
-    SundogBufferId gate =
-        sundog_component_linear(builder, x, SUNDOG_TENSOR_SHARED_GATE, "shared.gate", size);
+    bool has_gate =
+        sundog_model_get_tensor(builder->model, SUNDOG_TENSOR_SHARED_GATE, builder->layer) != NULL;
     SundogBufferId up =
         sundog_component_linear(builder, x, SUNDOG_TENSOR_SHARED_UP, "shared.up", size);
+    SundogBufferId gate = has_gate ? sundog_component_linear(builder, x, SUNDOG_TENSOR_SHARED_GATE,
+                                                             "shared.gate", size)
+                                   : up;
     SundogBufferId hidden = sundog_builder_temporary(builder, "shared.hidden", size);
     sundog_builder_emit_with(builder, SUNDOG_OP_GATE, &function, gate, up, hidden);
     SundogBufferId down = sundog_component_linear(builder, hidden, SUNDOG_TENSOR_SHARED_DOWN,

@@ -7,6 +7,8 @@
 
 /* DeepSeek V2 and V3, Kimi K2: attention over latents, experts in groups. */
 void sundog_deepseek2_emit(SundogBuilder *builder);
+/* Falcon-H1: Llama's layer with a state space beside its attention. */
+void sundog_falcon_h1_emit(SundogBuilder *builder);
 /* Gemma: Llama with another function in its MLP. */
 void sundog_gemma_emit(SundogBuilder *builder);
 /* Gemma 2: norms before and after each half. */
@@ -24,8 +26,10 @@ void sundog_glm4_moe_emit(SundogBuilder *builder);
 void sundog_gpt_oss_emit(SundogBuilder *builder);
 /* The Llama family: norm, grouped-query attention, norm, gated MLP, a residual around each. Also Qwen2,
  * which adds biases to the projections and pairs the halves of a head; and both with experts: Mixtral,
- * Qwen2 MoE. Granite, dense and with experts, Phi-3 and SmolLM3 differ in settings and files alone. */
+ * Qwen2 MoE. Granite, dense, with experts and with state spaces, Phi-3 and SmolLM3 differ in settings and files alone. */
 void sundog_llama_emit(SundogBuilder *builder);
+/* Nemotron-H, dense and with experts: each layer is a state space, attention or an MLP without gate. */
+void sundog_nemotron_h_emit(SundogBuilder *builder);
 /* OLMo 2 and 3: norms after each half alone, queries and keys normed over all heads together. */
 void sundog_olmo2_emit(SundogBuilder *builder);
 /* OLMoE and MiniMax M2: queries and keys normed over all heads together, and experts. */

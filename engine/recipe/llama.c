@@ -19,6 +19,8 @@ emit_mixer(SundogBuilder *builder, SundogBufferId x, const Style *style)
         return sundog_component_latent_attention(builder, x);
     if (!sundog_builder_layer(builder)->is_recurrent)
         return sundog_component_attention(builder, x, style->qk_norm);
+    if (builder->dimensions->recurrent.is_state_space)
+        return sundog_component_state_space(builder, x);
     return builder->dimensions->recurrent.n_value_heads > 0
                ? sundog_component_gated_delta(builder, x)
                : sundog_component_short_conv(builder, x);

@@ -13,6 +13,7 @@
 /* clang-format off */
 static const SundogRecipe recipes[] = {
     {"deepseek2", "DeepSeek V2", sundog_deepseek2_emit},
+    {"falcon-h1", "Falcon-H1", sundog_falcon_h1_emit},
     {"gemma", "Gemma", sundog_gemma_emit},
     {"gemma2", "Gemma 2", sundog_gemma2_emit},
     {"gemma3", "Gemma 3", sundog_gemma3_emit},
@@ -21,11 +22,14 @@ static const SundogRecipe recipes[] = {
     {"glm4moe", "GLM-4 MoE", sundog_glm4_moe_emit},
     {"gpt-oss", "gpt-oss", sundog_gpt_oss_emit},
     {"granite", "Granite", sundog_llama_emit},
+    {"granitehybrid", "Granite 4", sundog_llama_emit},
     {"granitemoe", "Granite MoE", sundog_llama_emit},
     {"lfm2", "LFM2", sundog_qwen3_emit},
     {"llama", "Llama", sundog_llama_emit},
     {"minimax-m2", "MiniMax M2", sundog_olmoe_emit},
     {"mistral3", "Mistral 3", sundog_llama_emit},
+    {"nemotron_h", "Nemotron-H", sundog_nemotron_h_emit},
+    {"nemotron_h_moe", "Nemotron-H MoE", sundog_nemotron_h_emit},
     {"olmo2", "OLMo 2", sundog_olmo2_emit},
     {"olmoe", "OLMoE", sundog_olmoe_emit},
     {"phi3", "Phi-3", sundog_llama_emit},

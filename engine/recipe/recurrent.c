@@ -1,4 +1,5 @@
-/* Layers with state of fixed size: short convolutions, and linear attention by the gated delta rule. */
+/* Layers with state of fixed size: short convolutions, linear attention by the gated delta rule, and state
+ * spaces. */
 
 #include "engine/recipe/components.h"
 
@@ -22,10 +23,10 @@ emit_conv(SundogBuilder *builder, SundogBufferId x, SundogTensorRole role, int64
     const SundogParameter parameters[] = {{.i = width}, {.i = silu}};
     SundogBufferId state = add_state(builder, "conv", 2, sizes);
     SundogBufferId y = sundog_builder_temporary(builder, "conv", n_channels);
-    sundog_builder_emit_with(builder, SUNDOG_OP_SHORT_CONV, parameters, x,
-                             sundog_builder_weight(builder, role), SUNDOG_BUFFER_NONE,
-                             builder->first_row, builder->start_position,
-                             sundog_builder_state_slot(builder), state, y);
+    sundog_builder_emit_with(
+        builder, SUNDOG_OP_SHORT_CONV, parameters, x, sundog_builder_weight(builder, role),
+        sundog_builder_optional_weight(builder, SUNDOG_TENSOR_STATE_CONV_BIAS), builder->first_row,
+        builder->start_position, sundog_builder_state_slot(builder), state, y);
     return y;
 }
 
@@ -51,6 +52,8 @@ sundog_component_short_conv(SundogBuilder *builder, SundogBufferId x)
     SundogBufferId out = multiply(builder, c, seen, "conv.out");
     return sundog_component_linear(builder, out, SUNDOG_TENSOR_CONV_OUT, "conv.down", n);
 }
+
+/* --- The gated delta rule ----------------------------------------------------------------------- */
 
 /* The gates of all value heads. Files hold both in one matrix, those of each key head's value heads
  * together, or each in one of its own. */
@@ -86,8 +89,8 @@ emit_delta(SundogBuilder *builder, SundogBufferId x, SundogBufferId qkv)
     SundogBufferId y = sundog_builder_temporary(
         builder, "delta.o", (int64_t)recurrent->n_value_heads * recurrent->value_dim);
     sundog_builder_emit_with(builder, SUNDOG_OP_GATED_DELTA, parameters, qkv, beta, alpha,
-                             sundog_builder_weight(builder, SUNDOG_TENSOR_DELTA_DECAY),
-                             sundog_builder_weight(builder, SUNDOG_TENSOR_DELTA_STEP),
+                             sundog_builder_weight(builder, SUNDOG_TENSOR_STATE_DECAY),
+                             sundog_builder_weight(builder, SUNDOG_TENSOR_STATE_STEP),
                              builder->first_row, builder->start_position,
                              sundog_builder_state_slot(builder), state, y);
     return y;
@@ -103,13 +106,70 @@ sundog_component_gated_delta(SundogBuilder *builder, SundogBufferId x)
     SundogBufferId qkv = sundog_component_linear(builder, x, SUNDOG_TENSOR_DELTA_QKV, "delta.qkv",
                                                  2 * n_keys + n_values);
     SundogBufferId seen =
-        emit_conv(builder, qkv, SUNDOG_TENSOR_DELTA_CONV, 2 * n_keys + n_values, true);
+        emit_conv(builder, qkv, SUNDOG_TENSOR_STATE_CONV, 2 * n_keys + n_values, true);
     SundogBufferId o = emit_delta(builder, x, seen);
     SundogBufferId gate =
         sundog_component_linear(builder, x, SUNDOG_TENSOR_DELTA_GATE, "delta.gate", n_values);
     SundogBufferId norm = sundog_builder_temporary(builder, "delta.norm", n_values);
     sundog_builder_emit_with(builder, SUNDOG_OP_GATED_NORM, &epsilon, o,
-                             sundog_builder_weight(builder, SUNDOG_TENSOR_DELTA_NORM), gate, norm);
-    return sundog_component_linear(builder, norm, SUNDOG_TENSOR_DELTA_OUT, "delta.out",
+                             sundog_builder_weight(builder, SUNDOG_TENSOR_STATE_NORM), gate, norm);
+    return sundog_component_linear(builder, norm, SUNDOG_TENSOR_STATE_OUT, "delta.out",
+                                   builder->dimensions->hidden_size);
+}
+
+/* --- State spaces ------------------------------------------------------------------------------- */
+
+static SundogBufferId
+emit_scan(SundogBuilder *builder, SundogBufferId xbc, SundogBufferId dt)
+{
+    const SundogRecurrentDimensions *recurrent = &builder->dimensions->recurrent;
+    const int64_t sizes[] = {recurrent->n_value_heads, recurrent->key_dim, recurrent->value_dim};
+    const SundogParameter parameters[] = {
+        {.i = recurrent->n_key_heads}, {.i = recurrent->key_dim}, {.i = recurrent->value_dim}};
+    SundogBufferId state = add_state(builder, "space", 3, sizes);
+    SundogBufferId y = sundog_builder_temporary(
+        builder, "space.y", (int64_t)recurrent->n_value_heads * recurrent->value_dim);
+    sundog_builder_emit_with(builder, SUNDOG_OP_STATE_SPACE, parameters, xbc, dt,
+                             sundog_builder_weight(builder, SUNDOG_TENSOR_STATE_DECAY),
+                             sundog_builder_weight(builder, SUNDOG_TENSOR_STATE_STEP),
+                             sundog_builder_weight(builder, SUNDOG_TENSOR_STATE_SKIP),
+                             builder->first_row, builder->start_position,
+                             sundog_builder_state_slot(builder), state, y);
+    return y;
+}
+
+/* silu(gate) y, and where the model has a norm for it, that of each group. */
+static SundogBufferId
+emit_gated(SundogBuilder *builder, SundogBufferId gate, SundogBufferId y, int64_t n_columns)
+{
+    const SundogParameter function = {.i = SUNDOG_GATE_SILU};
+    const SundogParameter parameters[] = {{.i = builder->dimensions->recurrent.n_key_heads},
+                                          {.f = builder->dimensions->norm_epsilon}};
+    SundogBufferId gated = sundog_builder_temporary(builder, "space.gated", n_columns);
+    sundog_builder_emit_with(builder, SUNDOG_OP_GATE, &function, gate, y, gated);
+    SundogBufferId weight = sundog_builder_optional_weight(builder, SUNDOG_TENSOR_STATE_NORM);
+    if (weight == SUNDOG_BUFFER_NONE)
+        return gated;
+    SundogBufferId norm = sundog_builder_temporary(builder, "space.norm", n_columns);
+    sundog_builder_emit_with(builder, SUNDOG_OP_GROUP_NORM, parameters, gated, weight, norm);
+    return norm;
+}
+
+SundogBufferId
+sundog_component_state_space(SundogBuilder *builder, SundogBufferId x)
+{
+    const SundogRecurrentDimensions *recurrent = &builder->dimensions->recurrent;
+    int64_t n_heads = recurrent->n_value_heads, n_values = n_heads * recurrent->value_dim;
+    int64_t n_seen = n_values + 2 * (int64_t)recurrent->n_key_heads * recurrent->key_dim;
+    int64_t n = n_values + n_seen + n_heads;
+    SundogBufferId parts =
+        sundog_component_linear(builder, x, SUNDOG_TENSOR_STATE_IN, "space.parts", n);
+    SundogBufferId gate = sundog_component_take(builder, parts, "space.gate", n, 0, n_values, 1);
+    SundogBufferId xbc = sundog_component_take(builder, parts, "space.in", n, n_values, n_seen, 1);
+    SundogBufferId dt =
+        sundog_component_take(builder, parts, "space.dt", n, n_values + n_seen, n_heads, 1);
+    SundogBufferId seen = emit_conv(builder, xbc, SUNDOG_TENSOR_STATE_CONV, n_seen, true);
+    SundogBufferId y = emit_gated(builder, gate, emit_scan(builder, seen, dt), n_values);
+    return sundog_component_linear(builder, y, SUNDOG_TENSOR_STATE_OUT, "space.out",
                                    builder->dimensions->hidden_size);
 }

@@ -1,13 +1,15 @@
 #pragma once
 
 /*
- * gate: y = f(gate) * up, elementwise; each step rounded once. Any split. By number:
+ * gate: y = f(gate) * up, elementwise; each step rounded once. Where up is absent it counts as 1. Any
+ * split. By number:
  *   silu       g / (1 + exp(-g))
  *   gelu_tanh  g / (1 + exp(-2 u)), u = sqrt(2 / pi) (g + 0.044715 g^3) in these steps:
  *              t = (g * g) * g; u2 = fma(t, 2 sqrt(2 / pi) 0.044715, g * (2 sqrt(2 / pi)))
  *              which is g (1 + tanh u) / 2 (Hendrycks and Gimpel 2016)
  *   clamped    y = (u + 1) (g / (1 + exp(-1.702 g))), g the gate up to 7 and u up from -7 to 7
  *              (OpenAI 2025); the product of both brackets rounded last
+ *   relu       g where it is above 0, else 0; of a product with itself the square of that (So et al. 2021)
  */
 
 #include "kernels/contract/math.h"
@@ -16,7 +18,8 @@
 #define SUNDOG_GATES(X) \
     X(SILU, 0)          \
     X(GELU_TANH, 1)     \
-    X(CLAMPED, 2)
+    X(CLAMPED, 2)       \
+    X(RELU, 3)
 
 typedef enum {
 #define X(name, number) SUNDOG_GATE_##name = number,
@@ -53,4 +56,11 @@ sundog_gelu_tanh(float gate)
     float cube = (gate * gate) * gate;
     float twice = fmaf(cube, SUNDOG_GELU_CUBIC, gate * SUNDOG_GELU_LINEAR);
     return gate / (1.0f + sundog_exp(-twice));
+}
+
+/* NaN counts as below 0. */
+SUNDOG_SHARED float
+sundog_relu(float gate)
+{
+    return gate > 0.0f ? gate : 0.0f;
 }

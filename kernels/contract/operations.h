@@ -74,8 +74,8 @@ typedef struct {
      * [T, H N] f32; workspace as linear's */                        \
     X(LINEAR_HEADS, "linear_heads", 1, A(a, READ) A(w, READ) A(y, WRITE) A(workspace, WORKSPACE),                                  \
       I(n_heads) I(offset))                                                                                                        \
-    /* y = f(gate) * up: all [T, N] f32; function is a SundogGate */                                                               \
-    X(GATE, "gate", 1, A(gate, READ) A(up, READ) A(y, WRITE), I(function))                                                         \
+    /* y = f(gate) * up, or f(gate): all [T, N] f32; function is a SundogGate */                                                   \
+    X(GATE, "gate", 1, A(gate, READ) A(up, OPTIONAL_READ) A(y, WRITE), I(function))                                                \
     /* y = x * factor, y = limit * tanh(x / limit): [T, N] f32 */                                                                  \
     X(SCALE, "scale", 1, A(x, READ) A(y, WRITE), F(factor))                                                                        \
     X(SOFTCAP, "softcap", 1, A(x, READ) A(y, WRITE), F(limit))                                                                     \
@@ -129,6 +129,17 @@ typedef struct {
       A(qkv, READ) A(beta, READ) A(alpha, READ) A(decay, READ) A(step, READ) A(first_row, READ)                                    \
           A(start_position, READ) A(state_slot, READ) A(state, UPDATE) A(y, WRITE),                                                \
       I(n_key_heads) I(key_dim) I(value_dim) I(is_tiled))                                                                          \
+    /* A state space: xbc [T, H V + 2 G K], dt [T, H], decay, step, skip [1, H], state [Z, H, K, V],      \
+     * y [T, H V] */                        \
+    X(STATE_SPACE, "state_space", 1,                                                                                               \
+      A(xbc, READ) A(dt, READ) A(decay, READ) A(step, READ) A(skip, READ) A(first_row, READ)                                       \
+          A(start_position, READ) A(state_slot, READ) A(state, UPDATE) A(y, WRITE),                                                \
+      I(n_key_heads) I(key_dim) I(value_dim))                                                                                      \
+    /* y = rms_norm of each of n_groups parts of a row: x, y [T, N], weight [1, N] */                                              \
+    X(GROUP_NORM, "group_norm", 1, A(x, READ) A(weight, READ) A(y, WRITE), I(n_groups) F(epsilon))                                 \
+    /* layer-norm.h: x, y [T, D] f32, weight, bias [1, D] */                                                                       \
+    X(LAYER_NORM, "layer_norm", 1, A(x, READ) A(weight, READ) A(bias, OPTIONAL_READ) A(y, WRITE),                                  \
+      F(epsilon))                                                                                                                  \
     /* y = rms_norm of each head of x, times silu(gate): x, gate, y [T, N], weight [1, size of a head] */                          \
     X(GATED_NORM, "gated_norm", 1, A(x, READ) A(weight, READ) A(gate, READ) A(y, WRITE),                                           \
       F(epsilon))                                                                                                                  \

@@ -1,7 +1,7 @@
 #pragma once
 
 /*
- * Operations with recurrent state: short_conv and gated_delta. What a sequence's earlier tokens have come to
+ * Operations with recurrent state: short_conv, gated_delta and state_space. What a sequence's earlier tokens have come to
  * lies in slot state_slot[s] of the state; rows first_row[s] to first_row[s + 1] of the step go on from
  * it, one after the other, and leave theirs there. Where start_position[s] is 0 there are no earlier
  * tokens and the state counts as zero, whatever lies there. Slot 0 is the null one: it counts as zero
@@ -23,6 +23,13 @@
  *                S[i][j] = S[i][j] * g; m[j] = fma over i in rising order of S[i][j], k'[i], from 0
  *                d[j] = (v[j] - m[j]) * b
  *                S[i][j] = fma(k'[i], d[j], S[i][j]); y[j] = fma over i of S[i][j], q'[i], from 0
+ *              Heads and sequences may be split over threads; K and V are at most 256.
+ * state_space  A state space with one decay a head (Dao and Gu 2024). xbc is, side by side, x of H heads
+ *              of V values, then b and c of G groups of K values. Head h has the b and c of group
+ *              h / (H / G), and a state S [K, V]. For each row, with dt the row's of the head:
+ *                s = softplus(dt + step[h]); a = exp(decay[h] * s)
+ *                S[i][j] = fma(b[i] * s, x[j], S[i][j] * a)
+ *                y[j] = fma over i in rising order of S[i][j], c[i], from skip[h] * x[j]
  *              Heads and sequences may be split over threads; K and V are at most 256.
  */
 

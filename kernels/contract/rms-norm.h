@@ -1,8 +1,9 @@
 #pragma once
 
 /*
- * rms_norm, norm_quantize, head_norm and gated_norm: y = x / rms(x) * weight, a row at a time; for
- * head_norm and gated_norm a row is one head, and G may be 0.
+ * rms_norm, norm_quantize, head_norm, gated_norm and group_norm: y = x / rms(x) * weight, a row at a
+ * time; for head_norm and gated_norm a row is one head, and G may be 0; for group_norm it is one of
+ * n_groups equal parts, each with its own part of the weight.
  *
  * Order: 32 partial sums, x[k] going to partial sum k mod 32 by fma in rising k; then partial sum i
  * takes i + 16, then i + 8, + 4, + 2, + 1 (each halving adds the upper half to the lower).

@@ -15,6 +15,9 @@ sundog_gate_run(int64_t function, const float *gate, const float *up, float *y, 
     else if (function == SUNDOG_GATE_CLAMPED)
         for (int64_t i = 0; i < n; i++)
             y[i] = sundog_clamped(gate[i], up[i]);
+    else if (function == SUNDOG_GATE_RELU)
+        for (int64_t i = 0; i < n; i++)
+            y[i] = sundog_relu(gate[i]) * up[i];
     else
         for (int64_t i = 0; i < n; i++)
             y[i] = sundog_silu(gate[i]) * up[i];

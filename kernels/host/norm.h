@@ -6,6 +6,16 @@
 
 #include <math.h>
 
+/* The sum of all partial sums, in rms-norm.h's order. */
+static inline float
+sundog_norm_fold(float sums[SUNDOG_NORM_LANES])
+{
+    for (int half = SUNDOG_NORM_LANES / 2; half > 0; half /= 2)
+        for (int lane = 0; lane < half; lane++)
+            sums[lane] += sums[lane + half];
+    return sums[0];
+}
+
 /* The sum of squares in rms-norm.h's order. */
 static inline float
 sundog_norm_sum(const float *x, int64_t n)
@@ -17,10 +27,7 @@ sundog_norm_sum(const float *x, int64_t n)
             sums[lane] = fmaf(x[k + lane], x[k + lane], sums[lane]);
     for (int lane = 0; k < n; k++, lane++)
         sums[lane] = fmaf(x[k], x[k], sums[lane]);
-    for (int half = SUNDOG_NORM_LANES / 2; half > 0; half /= 2)
-        for (int lane = 0; lane < half; lane++)
-            sums[lane] += sums[lane + half];
-    return sums[0];
+    return sundog_norm_fold(sums);
 }
 
 static inline float

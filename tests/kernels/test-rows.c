@@ -137,6 +137,8 @@ gate_in_double(SundogGate function, double gate, double up)
         return gate / (1 + exp(-gate)) * up;
     case SUNDOG_GATE_GELU_TANH:
         return gate * (1 + tanh(u)) / 2 * up;
+    case SUNDOG_GATE_RELU:
+        return MAX(gate, 0) * up;
     default: /* clamped */
         gate = MIN(gate, 7);
         return gate / (1 + exp(-1.702 * gate)) * (CLAMP(up, -7, 7) + 1);
@@ -147,22 +149,27 @@ static void
 test_elementwise(void)
 {
     TestRandom random = {14};
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < 80; i++) {
         TestCall call;
         int function = i % (SUNDOG_N_GATES + 1) - 1; /* -1: add */
+        bool is_alone = function >= 0 && i % 3 == 0;
         int64_t rows = test_random_int(&random, 1, 9), columns = test_random_int(&random, 1, 99);
         test_call_init(&call, function < 0 ? SUNDOG_OP_ADD : SUNDOG_OP_GATE);
         call.parameters[0].i = function;
         test_call_add_floats(&call, rows, columns, &random);
-        test_call_add_floats(&call, rows, columns, &random);
+        if (is_alone)
+            test_call_add_absent(&call);
+        else
+            test_call_add_floats(&call, rows, columns, &random);
         float *y = test_call_add(&call, SUNDOG_DTYPE_F32, rows, columns);
         float *a = call.arguments[0].data, *b = call.arguments[1].data;
         for (int64_t k = 0; function >= 0 && k < rows * columns; k++)
             a[k] *= k % 3 == 0 ? 100 : 5;
         test_call_check_all_sets(&call);
         for (int64_t k = 0; k < rows * columns; k++) {
-            double truth = function < 0 ? (double)a[k] + b[k]
-                                        : gate_in_double((SundogGate)function, a[k], b[k]);
+            double truth = function < 0
+                               ? (double)a[k] + b[k]
+                               : gate_in_double((SundogGate)function, a[k], is_alone ? 1 : b[k]);
             g_assert_cmpfloat(fabs(y[k] - truth), <=, 1e-6 * (1 + fabs(truth)));
         }
         test_call_clear(&call);

@@ -40,6 +40,14 @@ SIZES = {'vocab_size': VOCABULARY, 'hidden_size': 32, 'intermediate_size': 48, '
 MINISTRAL = {'rope_type': 'yarn', 'rope_theta': 10000.0, 'factor': 4.0, 'mscale': 1.0, 'mscale_all_dim': 1.0,
              'beta_fast': 32.0, 'beta_slow': 1.0, 'llama_4_scaling_beta': 0.4, 'original_max_position_embeddings': 32}
 
+# State spaces of two groups.
+SPACE = {'mamba_n_heads': 4, 'mamba_d_head': 16, 'mamba_d_state': 8, 'mamba_n_groups': 2, 'mamba_d_conv': 4,
+         'mamba_expand': 2, 'mamba_chunk_size': 16, 'head_dim': 8}
+NEMOTRON = {'layers_block_type': ['linear_attention', 'mlp', 'full_attention', 'linear_attention'],
+            'mamba_num_heads': 4, 'mamba_head_dim': 16, 'ssm_state_size': 8, 'n_groups': 2, 'conv_kernel': 4,
+            'chunk_size': 16, 'head_dim': 8, 'layer_norm_epsilon': 1e-5, 'tie_word_embeddings': False,
+            'num_hidden_layers': None, 'time_step_min': 1e-12}
+
 # name: transformers' classes begin with, their ending, configuration
 FAMILIES = {
     'deepseek2': ('DeepseekV2', 'DeepseekV2ForCausalLM',
@@ -141,11 +149,39 @@ FAMILIES = {
                    'num_experts_per_tok': 2, 'moe_intermediate_size': 16, 'norm_topk_prob': True,
                    'shared_expert_intermediate_size': 16, 'tie_word_embeddings': False,
                    'partial_rotary_factor': 0.5, 'rms_norm_eps': 1e-6}),
+    'falcon-h1': ('FalconH1', 'FalconH1ForCausalLM',
+                  {**SPACE, 'mamba_d_ssm': 48, 'mamba_n_heads': 3, 'mamba_n_groups': 1, 'mamba_rms_norm': False,
+                   # Powers of two, since the converter multiplies them into weights.
+                   'num_hidden_layers': 2, 'attention_in_multiplier': 2.0, 'attention_out_multiplier': 0.5,
+                   'ssm_in_multiplier': 0.25, 'ssm_out_multiplier': 2.0, 'mlp_multipliers': [0.5, 2.0],
+                   'ssm_multipliers': [0.5, 4.0, 2.0, 0.25, 1.0], 'key_multiplier': 0.5,
+                   'lm_head_multiplier': 0.25, 'embedding_multiplier': 2.0, 'tie_word_embeddings': False,
+                   'rope_theta': 10000.0}),
+    'granitehybrid': ('GraniteMoeHybrid', 'GraniteMoeHybridForCausalLM',
+                      {**SPACE, 'layer_types': ['mamba', 'attention', 'mamba'], 'num_hidden_layers': 3,
+                       'attention_multiplier': 0.3, 'embedding_multiplier': 12.0, 'residual_multiplier': 0.22,
+                       'logits_scaling': 8.0, 'num_local_experts': 4, 'num_experts_per_tok': 2,
+                       'intermediate_size': 16, 'shared_intermediate_size': 32,
+                       'position_embedding_type': 'nope', 'mamba_n_groups': 1}),
+    'nemotron_h': ('NemotronH', 'NemotronHForCausalLM', NEMOTRON),
+    'nemotron_h_moe': ('NemotronH', 'NemotronHForCausalLM',
+                       {**NEMOTRON, 'layers_block_type': ['linear_attention', 'moe', 'full_attention', 'moe'],
+                        'n_routed_experts': 4, 'num_experts_per_tok': 2, 'moe_intermediate_size': 16,
+                        'moe_shared_expert_intermediate_size': 32, 'routed_scaling_factor': 2.5}),
+    'qwen35moe': ('Qwen3_5MoeText', 'Qwen3_5MoeForCausalLM',
+                  {'num_hidden_layers': 2, 'layer_types': ['linear_attention', 'full_attention'],
+                   'linear_conv_kernel_dim': 4, 'linear_key_head_dim': 16, 'linear_value_head_dim': 16,
+                   'linear_num_key_heads': 2, 'linear_num_value_heads': 4, 'tie_word_embeddings': False,
+                   'num_experts': 4, 'num_experts_per_tok': 2, 'moe_intermediate_size': 16,
+                   'shared_expert_intermediate_size': 32, 'rms_norm_eps': 1e-6,
+                   'rope_parameters': {'rope_type': 'default', 'rope_theta': 10000.0,
+                                       'partial_rotary_factor': 0.5, 'mrope_section': [2, 1, 1]}}),
     'smollm3': ('SmolLM3', 'SmolLM3ForCausalLM', {'head_dim': 8, 'num_hidden_layers': 4}),
 }
 
 SMALL = {'hidden_size': 16, 'intermediate_size': 24, 'num_attention_heads': 2, 'num_key_value_heads': 1,
          'head_dim': 8}
+SMALL_SPACE = {**SPACE, 'mamba_n_heads': 2, 'mamba_n_groups': 1}
 YARN = {'rope_type': 'yarn', 'rope_theta': 500000.0, 'factor': 8.0, 'attention_factor': 1.2, 'beta_fast': 16.0,
         'beta_slow': 2.0, 'original_max_position_embeddings': 32}
 
@@ -210,6 +246,21 @@ SAVED |= {
                      'norm_topk_prob': True}),
 }
 
+SAVED |= {
+    'hf-bamba': ('Bamba', 'BambaForCausalLM', {**SMALL, **SMALL_SPACE, 'attn_layer_indices': [1]}),
+    'hf-granitehybrid': ('GraniteMoeHybrid', 'GraniteMoeHybridForCausalLM',
+                         {**SMALL, **SMALL_SPACE, 'layer_types': ['mamba', 'attention'],
+                          'attention_multiplier': 0.3, 'embedding_multiplier': 12.0, 'residual_multiplier': 0.22,
+                          'logits_scaling': 8.0, 'num_local_experts': 3, 'num_experts_per_tok': 2,
+                          'intermediate_size': 16, 'shared_intermediate_size': 16,
+                          'position_embedding_type': 'nope'}),
+    'hf-nemotron_h_moe': ('NemotronH', 'NemotronHForCausalLM',
+                          {**NEMOTRON, **SMALL, 'layers_block_type': ['linear_attention', 'moe', 'full_attention', 'mlp'],
+                           'mamba_num_heads': 2, 'n_routed_experts': 3, 'num_experts_per_tok': 2,
+                           'moe_intermediate_size': 16, 'moe_shared_expert_intermediate_size': 16,
+                           'routed_scaling_factor': 2.5, 'num_hidden_layers': None}),
+}
+
 # Files in Q8_0; the others are in F16.
 QUANTIZED = {'qwen2moe'}
 
@@ -234,7 +285,7 @@ def randomize(model, quantized):
                 parameter.uniform_(-0.5, 0.5)
                 if model.config.model_type.removesuffix('_text') not in ('gemma', 'gemma2', 'gemma3'):
                     parameter += 1
-            elif 'layer_scalar' in name:
+            elif 'layer_scalar' in name or name.endswith('.D'):
                 parameter.uniform_(0.5, 1.5)
             elif 'bias' in name or 'sinks' in name:
                 parameter.normal_(0, 0.5)
@@ -312,12 +363,7 @@ def replace_parts(folder, parts, quantization):
         del tensors[name]
         tensors.update(own)
     safetensors.torch.save_file(tensors, path, metadata={'format': 'pt'})
-    path = os.path.join(folder, 'config.json')
-    with open(path, encoding='utf-8') as file:
-        config = json.load(file)
-    config['quantization_config'] = quantization
-    with open(path, 'w', encoding='utf-8') as file:
-        json.dump(config, file, indent=2)
+    edit_config(folder, lambda config: config.update(quantization_config=quantization))
 
 
 def make_model(name):
@@ -328,6 +374,38 @@ def make_model(name):
     model = getattr(transformers, model_class)(config).float().eval()
     randomize(model, name in QUANTIZED)
     return model
+
+
+def rename_layers(config, kinds):
+    names = config.pop('layers_block_type', None) or config['layer_types']
+    config.pop('layer_types', None)
+    return [kinds[name] for name in names]
+
+
+def publish_granite(config):
+    config['layer_types'] = rename_layers(config, {'mamba': 'mamba', 'linear_attention': 'mamba',
+                                                   'full_attention': 'attention', 'attention': 'attention'})
+
+
+def publish_nemotron(config):
+    pattern = ''.join(rename_layers(config, {'linear_attention': 'M', 'full_attention': '*', 'mlp': '-', 'moe': 'E'}))
+    config.update(hybrid_override_pattern=pattern, num_hidden_layers=len(pattern))
+    if 'E' not in pattern:
+        for name in [n for n in config if 'expert' in n or 'moe' in n or n in ('n_group', 'topk_group')]:
+            del config[name]
+
+
+# What published configurations say otherwise than transformers does when it saves them.
+PUBLISHERS = {'granitehybrid': publish_granite, 'nemotron_h': publish_nemotron, 'nemotron_h_moe': publish_nemotron}
+
+
+def edit_config(folder, edit):
+    path = os.path.join(folder, 'config.json')
+    with open(path, encoding='utf-8') as file:
+        config = json.load(file)
+    edit(config)
+    with open(path, 'w', encoding='utf-8') as file:
+        json.dump(config, file, indent=2)
 
 
 def save_tokenizer(folder):
@@ -345,7 +423,8 @@ def convert(folder, path, quantized):
     import gguf
     logging.disable(logging.WARNING)
     kind = 'MOSTLY_Q8_0' if quantized else 'MOSTLY_F16'
-    parameters = conversion.ModelBase.load_hparams(pathlib.Path(folder), False)
+    with open(os.path.join(folder, 'config.json'), encoding='utf-8') as file:
+        parameters = json.load(file)  # transformers would fill in what the file leaves out
     architecture = conversion.get_model_architecture(parameters, conversion.ModelType.TEXT)
     base = conversion.get_model_class(architecture)
     def set_vocab(self):
@@ -357,7 +436,7 @@ def convert(folder, path, quantized):
             inner.set_vocab = set_vocab
     with torch.inference_mode():
         made(pathlib.Path(folder), gguf.LlamaFileType[kind], pathlib.Path(path),
-             model_name='tiny').write()
+             model_name='tiny', hparams=parameters).write()
 
 
 def write_numbers(path, model):
@@ -390,6 +469,8 @@ def make(output, name):
     with tempfile.TemporaryDirectory() as folder:
         model.save_pretrained(folder)
         save_tokenizer(folder)
+        if name in PUBLISHERS:
+            edit_config(folder, PUBLISHERS[name])
         convert(folder, os.path.join(output, name + '.gguf'), name in QUANTIZED)
     write_numbers(os.path.join(output, name + '.json'), model)
 
