@@ -31,6 +31,7 @@ typedef struct {
     int64_t n_threads;
     int64_t context_length;
     int64_t cache_bytes;
+    int64_t memory_bytes;
     char *records;
     int64_t record_bytes;
     int64_t gap_ms;
@@ -74,7 +75,8 @@ check_arguments(const Arguments *arguments, char **words, GError **error)
     }
     if (arguments->n_threads < 0 || arguments->n_threads > 1024 || arguments->context_length < 0 ||
         arguments->context_length > UINT32_MAX || arguments->cache_bytes < 0 ||
-        arguments->record_bytes < 0 || arguments->gap_ms < 0 || arguments->gap_ms > MAX_GAP_MS) {
+        arguments->memory_bytes < 0 || arguments->record_bytes < 0 || arguments->gap_ms < 0 ||
+        arguments->gap_ms > MAX_GAP_MS) {
         g_set_error_literal(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
                             "a number is out of range");
         return false;
@@ -93,6 +95,8 @@ parse_arguments(Arguments *arguments, int *argc, char ***argv, GError **error)
          "tokens a sequence may have, 0: as the core allows", "N"},
         {"cache-bytes", 0, 0, G_OPTION_ARG_INT64, &arguments->cache_bytes,
          "memory of the cache, 0: eight contexts, in a quarter of what is free", "N"},
+        {"memory-bytes", 0, 0, G_OPTION_ARG_INT64, &arguments->memory_bytes,
+         "of this computer's that all of it may take, 0: what is free", "N"},
         {"records", 0, 0, G_OPTION_ARG_FILENAME, &arguments->records, "folder of prefix records",
          "FOLDER"},
         {"record-bytes", 0, 0, G_OPTION_ARG_INT64, &arguments->record_bytes,
@@ -205,8 +209,11 @@ plan_memory(Engine *engine, const Arguments *arguments, GError **error)
     uint64_t device_bytes;
     if (!sundog_replay_find_device_bytes(engine->core, &device_bytes, error))
         return false;
+    uint64_t free_bytes = sundog_memory_get_available();
+    if (arguments->memory_bytes > 0)
+        free_bytes = MIN(free_bytes, (uint64_t)arguments->memory_bytes);
     SundogMemoryNeeds needs = {
-        .available_bytes = device_bytes > 0 ? device_bytes : sundog_memory_get_available(),
+        .available_bytes = device_bytes > 0 ? device_bytes : free_bytes,
         .fixed_bytes = info->weight_bytes +
                        sundog_core_measure_arena(engine->core, (unsigned)arguments->n_threads),
         .page_bytes = cache->page_bytes,
