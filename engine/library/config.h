@@ -24,6 +24,10 @@
     X(THREADS, "engine.threads", INTEGER, "0", 0, 1024, "Processor threads; 0 for all")           \
     X(CONTEXT, "engine.context", INTEGER, "0", 0, 16777216,                                       \
       "Longest context in tokens; 0 for what memory allows")                                      \
+    X(MEMORY_BUDGET, "engine.memory_budget", INTEGER, "0", 0, INT64_MAX,                          \
+      "Memory that all loaded cores together may take; 0 for four fifths of this computer's")     \
+    X(KEEP_ALIVE, "engine.keep_alive", INTEGER, "-1", -1, 1000000000,                             \
+      "Seconds that an unused core stays loaded; -1 until its memory is needed")                  \
     X(CACHE_BYTES, "engine.cache_bytes", INTEGER, "0", 0, INT64_MAX,                              \
       "Memory for keys and values; 0 for a quarter of what is free")                              \
     X(RECORD_BYTES, "engine.record_bytes", INTEGER, "1073741824", 0, INT64_MAX,                   \

@@ -61,7 +61,7 @@ on_ended(SundogGeneration *generation, const SundogApiError *error, void *data)
         answer->form->fail(answer, error);
     else
         sundog_exchange_fail(answer->exchange, sundog_api_error_copy(error));
-    sundog_server_keep(answer->server, answer->request->keep_alive_ms);
+    sundog_server_keep(answer->server, answer->request->core, answer->request->keep_alive_ms);
     answer_free(answer);
 }
 
@@ -70,7 +70,7 @@ on_gone(void *data)
 {
     SundogAnswer *answer = data;
     sundog_supervisor_abandon(answer->server->supervisor, answer->generation);
-    sundog_server_keep(answer->server, answer->request->keep_alive_ms);
+    sundog_server_keep(answer->server, answer->request->core, answer->request->keep_alive_ms);
     /* Told to a client that does not read, a piece may be what ends it. */
     if (answer->is_feeding)
         answer->is_gone = true;
@@ -123,7 +123,6 @@ submit(SundogAnswer *answer)
     sundog_exchange_set_gone(answer->exchange, on_gone, answer);
     if (answer->form->begin)
         answer->form->begin(answer);
-    sundog_server_keep(server, -1);
     sundog_supervisor_submit(server->supervisor, generation);
 }
 

@@ -51,6 +51,10 @@
       "The body is longer than the {} bytes that this server reads")                               \
     X(MEDIA_TYPE, 415, "invalid_request_error", "unsupported_media_type",                          \
       "The body must come with “Content-Type: application/json”, not “{}”")                        \
+    X(NO_MEMORY, 422, "invalid_request_error", "insufficient_memory",                              \
+      "The core {} needs {} of memory, and all cores together may take {}: take a smaller one, "   \
+      "or "                                                                                        \
+      "set engine.memory_budget higher")                                                           \
     X(QUEUE_FULL, 429, "rate_limit_error", "rate_limit_exceeded",                                  \
       "{} requests are waiting already: try again in a moment")                                    \
     X(INTERNAL, 500, "server_error", "internal_error", "{}")                                       \

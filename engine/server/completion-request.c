@@ -31,6 +31,7 @@ sundog_completion_request_new_for(SundogExchange *exchange, const char *model,
         return NULL;
     SundogCompletionRequest *request = sundog_completion_request_new();
     request->core = core;
+    request->keep_alive_ms = sundog_server_get_keep_alive_ms(server);
     request->prompt.n_bytes = sundog_exchange_get_body_bytes(exchange);
     return request;
 }

@@ -118,9 +118,9 @@ sundog_server_dup_core(SundogServer *server, const char *model, SundogApiError *
     if (model && *model) {
         name = g_strdup(model);
     } else {
-        SundogCoreText *loaded = sundog_supervisor_get_core(server->supervisor);
+        const SundogEngine *loaded = sundog_supervisor_get_current(server->supervisor);
         if (loaded)
-            return sundog_core_text_ref(loaded);
+            return sundog_core_text_ref(sundog_engine_get_core(loaded));
         name = dup_default_name(server);
     }
     /* A request names a core of the library; files elsewhere are the command line's. */
@@ -183,12 +183,18 @@ sundog_server_fail_unknown_core(SundogExchange *exchange)
                          sundog_api_error_new(SUNDOG_API_ERROR_NO_MODEL, "model", text, NULL));
 }
 
+const SundogReady *
+sundog_server_get_ready(SundogServer *server, const char *path)
+{
+    const SundogEngine *engine = sundog_supervisor_find(server->supervisor, path);
+    return engine ? sundog_engine_get_ready(engine) : NULL;
+}
+
 uint32_t
 sundog_server_get_context(SundogServer *server, const SundogCoreText *core)
 {
-    const SundogReady *ready = sundog_supervisor_get_ready(server->supervisor);
-    const SundogCoreText *loaded = sundog_supervisor_get_core(server->supervisor);
-    if (ready && loaded && strcmp(loaded->path, core->path) == 0)
+    const SundogReady *ready = sundog_server_get_ready(server, core->path);
+    if (ready)
         return ready->context_length;
     int64_t configured = sundog_config_get_integer(server->config, "engine.context");
     uint32_t context = core->context_length ? core->context_length : UINT32_MAX;

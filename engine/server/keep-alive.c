@@ -1,40 +1,25 @@
-/* Ending an engine that is not used, where a request named a time. */
+/* How long cores stay loaded. */
 
-#include "engine/library/timer.h"
 #include "engine/server/service.h"
 
-static gboolean
-on_unused(void *data)
+int64_t
+sundog_server_get_keep_alive_ms(const SundogServer *server)
 {
-    SundogServer *server = data;
-    const SundogRequestQueue *queue = sundog_supervisor_get_queue(server->supervisor);
-    server->keep_timer = 0;
-    /* Each of these says at its end how long the engine stays. */
-    if (sundog_request_queue_get_n_running(queue) + sundog_request_queue_get_n_waiting(queue) > 0)
-        return G_SOURCE_REMOVE;
-    sundog_server_log(server, "info", "The core is unloaded, since it was not used any more");
-    sundog_supervisor_unload(
-        server->supervisor,
-        sundog_api_error_new(SUNDOG_API_ERROR_CONFLICT, NULL, "The core was unloaded", NULL), NULL,
-        NULL);
-    return G_SOURCE_REMOVE;
+    int64_t seconds = sundog_config_get_integer(server->config, "engine.keep_alive");
+    return seconds < 0 ? -1 : seconds * 1000;
 }
 
 void
-sundog_server_keep(SundogServer *server, int64_t ms)
+sundog_server_keep(SundogServer *server, const SundogCoreText *core, int64_t ms)
 {
-    sundog_timer_stop(&server->keep_timer);
-    if (ms < 0 || server->is_stopping)
-        return;
-    server->keep_end = g_get_real_time() + ms * 1000;
-    sundog_timer_start(&server->keep_timer, (unsigned)MIN(ms, INT32_MAX), on_unused, server);
+    SundogEngine *engine = sundog_supervisor_find(server->supervisor, core->path);
+    if (engine && !server->is_stopping)
+        sundog_engine_keep(engine, ms);
 }
 
-char *
-sundog_server_dup_keep_end(const SundogServer *server)
+void
+sundog_server_load(SundogServer *server, SundogCoreText *core)
 {
-    if (!server->keep_timer)
-        return NULL;
-    g_autoptr(GDateTime) end = g_date_time_new_from_unix_utc(server->keep_end / G_USEC_PER_SEC);
-    return g_date_time_format_iso8601(end);
+    sundog_supervisor_load(server->supervisor, core);
+    sundog_server_keep(server, core, sundog_server_get_keep_alive_ms(server));
 }

@@ -2,14 +2,12 @@
 
 #include "engine/server/request-queue.h"
 
-#define MAX_ENDED 50
 #define SUSPECT_DEATHS 2
 #define GIVEN_UP_DEATHS 3
 
 struct SundogRequestQueue {
     GPtrArray *waiting;  /* SundogGeneration, in order */
     GHashTable *running; /* &generation->id -> SundogGeneration */
-    GQueue ended;        /* JsonObject, oldest first */
     uint64_t last_id;
     bool runs_suspect;
 };
@@ -31,7 +29,6 @@ sundog_request_queue_free(SundogRequestQueue *queue)
         return;
     g_ptr_array_unref(queue->waiting);
     g_hash_table_unref(queue->running);
-    g_queue_clear_full(&queue->ended, (GDestroyNotify)json_object_unref);
     g_free(queue);
 }
 
@@ -45,6 +42,13 @@ guint
 sundog_request_queue_get_n_running(const SundogRequestQueue *queue)
 {
     return g_hash_table_size(queue->running);
+}
+
+int64_t
+sundog_request_queue_get_oldest_us(const SundogRequestQueue *queue)
+{
+    const SundogGeneration *first = queue->waiting->len ? queue->waiting->pdata[0] : NULL;
+    return first ? first->submitted_us : INT64_MAX;
 }
 
 void
@@ -91,9 +95,6 @@ sundog_request_queue_start(SundogRequestQueue *queue, SundogGeneration *generati
 void
 sundog_request_queue_remove(SundogRequestQueue *queue, SundogGeneration *generation)
 {
-    g_queue_push_tail(&queue->ended, sundog_generation_describe(generation));
-    if (queue->ended.length > MAX_ENDED)
-        json_object_unref(g_queue_pop_head(&queue->ended));
     sundog_generation_ref(generation);
     if (g_hash_table_lookup(queue->running, &generation->id) == generation)
         g_hash_table_remove(queue->running, &generation->id);
@@ -169,16 +170,4 @@ sundog_request_queue_dup_all(SundogRequestQueue *queue)
     for (guint i = 0; i < queue->waiting->len; i++)
         g_ptr_array_add(all, sundog_generation_ref(queue->waiting->pdata[i]));
     return all;
-}
-
-JsonArray *
-sundog_request_queue_describe(SundogRequestQueue *queue)
-{
-    JsonArray *array = json_array_new();
-    g_autoptr(GPtrArray) all = sundog_request_queue_dup_all(queue);
-    for (guint i = 0; i < all->len; i++)
-        json_array_add_object_element(array, sundog_generation_describe(all->pdata[i]));
-    for (GList *link = queue->ended.tail; link; link = link->prev)
-        json_array_add_object_element(array, json_object_ref(link->data));
-    return array;
 }

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * The requests that are not over: waiting ones in their order, and those that an engine has. Decides
- * which may go to the engine next. A request that was in the steps of two engines' deaths is a
+ * The requests of one core that are not over: waiting ones in their order, and those that its engine
+ * has. Decides which may go to the engine next. A request that was in the steps of two engines' deaths is a
  * suspect: it runs alone, and when the engine dies a third time with it, it is failed by name.
  */
 
@@ -18,13 +18,15 @@ void sundog_request_queue_free(SundogRequestQueue *queue);
 
 guint sundog_request_queue_get_n_waiting(const SundogRequestQueue *queue);
 guint sundog_request_queue_get_n_running(const SundogRequestQueue *queue);
+/* When the first of the waiting ones was submitted, monotonic; INT64_MAX: none waits. */
+int64_t sundog_request_queue_get_oldest_us(const SundogRequestQueue *queue);
 /* Takes a reference. */
 void sundog_request_queue_push(SundogRequestQueue *queue, SundogGeneration *generation);
 /* The request that may go next, still waiting; NULL where none may now. Borrowed. */
 SundogGeneration *sundog_request_queue_peek(SundogRequestQueue *queue);
 /* Moves it to the running ones under a new id. */
 uint64_t sundog_request_queue_start(SundogRequestQueue *queue, SundogGeneration *generation);
-/* Takes it out, running or waiting, and remembers its end. */
+/* Takes it out, running or waiting. */
 void sundog_request_queue_remove(SundogRequestQueue *queue, SundogGeneration *generation);
 /* Running by id, or any by name; borrowed, or NULL. */
 SundogGeneration *sundog_request_queue_find(SundogRequestQueue *queue, uint64_t id);
@@ -34,7 +36,5 @@ SundogGeneration *sundog_request_queue_find_name(SundogRequestQueue *queue, cons
 GPtrArray *sundog_request_queue_put_back(SundogRequestQueue *queue);
 /* All that are not over (GPtrArray of owned references). */
 GPtrArray *sundog_request_queue_dup_all(SundogRequestQueue *queue);
-/* As in GET /sundog/v1/requests; owned by the caller. */
-JsonArray *sundog_request_queue_describe(SundogRequestQueue *queue);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogRequestQueue, sundog_request_queue_free)

@@ -17,13 +17,13 @@
     X("/api/embeddings", "POST", sundog_ollama_refuse, true, "Ollama: not served")                \
     X("/api/generate", "POST", sundog_ollama_generate, true,                                      \
       "Ollama: answer a prompt; without one, load or unload the model")                           \
-    X("/api/ps", "GET", sundog_ollama_ps, true, "Ollama: the core that is loaded")                \
+    X("/api/ps", "GET", sundog_ollama_ps, true, "Ollama: the cores that are loaded")              \
     X("/api/pull", "POST", sundog_ollama_pull, true, "Ollama: fetch a model and prepare it")      \
     X("/api/push", "POST", sundog_ollama_refuse, true, "Ollama: not served")                      \
     X("/api/show", "POST", sundog_ollama_show, true, "Ollama: what a core is")                    \
     X("/api/tags", "GET", sundog_ollama_tags, true, "Ollama: the cores")                          \
     X("/api/v0/models", "GET", sundog_v0_models_list, true,                                       \
-      "LM Studio: the cores and which is loaded")                                                 \
+      "LM Studio: the cores and which are loaded")                                                \
     X("/api/v0/models/*", "GET", sundog_v0_models_get, true, "LM Studio: one core")               \
     X("/api/version", "GET", sundog_ollama_version, true, "Ollama: the version of its API")       \
     X("/apply-template", "POST", sundog_apply_template, true,                                     \
@@ -56,9 +56,9 @@
     X("/sundog/v1/requests", "GET", sundog_requests_list, true,                                   \
       "requests that run, and the last ones")                                                     \
     X("/sundog/v1/requests/*", "DELETE", sundog_requests_delete, true, "stop one")                \
-    X("/sundog/v1/state", "GET", sundog_state_get, true, "all about the server and its engine")   \
+    X("/sundog/v1/state", "GET", sundog_state_get, true, "all about the server and its engines")  \
     X("/sundog/v1/stop", "POST", sundog_stop_post, true, "stop the server")                       \
-    X("/sundog/v1/unload", "POST", sundog_unload_post, true, "end the engine")                    \
+    X("/sundog/v1/unload", "POST", sundog_unload_post, true, "unload a core, or all")             \
     X("/tokenize", "POST", sundog_tokenize, true, "llama-server: text to tokens")                 \
     X("/v1/chat/completions", "POST", sundog_chat_completions, true, "OpenAI: answer a chat")     \
     X("/v1/completions", "POST", sundog_completions, true, "OpenAI: go on from a prompt")         \

@@ -4,6 +4,7 @@
 
 #include "engine/library/timer.h"
 #include "engine/server/checks.h"
+#include "engine/server/memory-need.h"
 #include "engine/server/routes.h"
 #include "engine/server/service.h"
 #include <errno.h>
@@ -74,6 +75,13 @@ on_request_changed(SundogGeneration *generation, void *data)
 }
 
 static void
+on_request_ended(SundogGeneration *generation, void *data)
+{
+    SundogServer *server = data;
+    sundog_request_log_add(server->request_log, generation);
+}
+
+static void
 on_job_changed(JsonObject *description, void *data)
 {
     SundogServer *server = data;
@@ -93,48 +101,6 @@ static void
 on_library_changed(void *data)
 {
     sundog_server_library_changed(data);
-}
-
-/* State */
-
-static JsonObject *
-describe_statistics(SundogServer *server)
-{
-    const SundogStatistics *statistics = sundog_supervisor_get_statistics(server->supervisor);
-    const SundogSupervisorCounters *counters = sundog_supervisor_get_counters(server->supervisor);
-    JsonObject *object = json_object_new();
-#define X(name) json_object_set_int_member(object, #name, (gint64)statistics->name);
-    SUNDOG_STATISTICS(X)
-#undef X
-    json_object_set_int_member(object, "n_produced_tokens", (gint64)counters->n_produced_tokens);
-    json_object_set_double_member(object, "tokens_per_second",
-                                  counters->decode_us ? (double)counters->n_produced_tokens * 1e6 /
-                                                            (double)counters->decode_us
-                                                      : 0);
-    return object;
-}
-
-JsonObject *
-sundog_server_describe(SundogServer *server)
-{
-    const SundogReady *ready = sundog_supervisor_get_ready(server->supervisor);
-    g_autofree char *problem = sundog_library_dup_problem(server->library);
-    JsonObject *object = json_object_new();
-    json_object_set_string_member(object, "version", SUNDOG_VERSION);
-    json_object_set_int_member(object, "pid", getpid());
-    json_object_set_int_member(object, "port", sundog_server_get_port(server));
-    json_object_set_string_member(object, "address", server->address);
-    json_object_set_string_member(object, "started", server->started);
-    json_object_set_boolean_member(object, "stopping", server->is_stopping);
-    if (ready)
-        json_object_set_string_member(object, "device", ready->device);
-    else
-        json_object_set_null_member(object, "device");
-    if (problem)
-        json_object_set_string_member(object, "problem", problem);
-    json_object_set_object_member(object, "engine", sundog_supervisor_describe(server->supervisor));
-    json_object_set_object_member(object, "statistics", describe_statistics(server));
-    return object;
 }
 
 /* HTTP */
@@ -240,7 +206,7 @@ make_supervisor(SundogServer *server)
 {
     g_autofree char *beside = sundog_paths_dup_program("sundog-engine");
     const SundogConfig *config = server->config;
-    server->supervisor = sundog_supervisor_new(&(SundogSupervisorOptions){
+    SundogEngineSettings settings = {
         .program = server->options.engine ? server->options.engine : beside,
         .keys = sundog_paths_get_keys(),
         .n_threads = (unsigned)sundog_config_get_integer(config, "engine.threads"),
@@ -248,9 +214,14 @@ make_supervisor(SundogServer *server)
         .cache_bytes = (uint64_t)sundog_config_get_integer(config, "engine.cache_bytes"),
         .records = sundog_paths_get_records(),
         .gap_ms = (uint64_t)sundog_config_get_integer(config, "engine.gap_ms"),
-        .record_bytes = (uint64_t)sundog_config_get_integer(config, "engine.record_bytes"),
+        .record_bytes = (uint64_t)sundog_config_get_integer(config, "engine.record_bytes")};
+    uint64_t budget = (uint64_t)sundog_config_get_integer(config, "engine.memory_budget");
+    server->supervisor = sundog_supervisor_new(&(SundogSupervisorOptions){
+        .engine = settings,
+        .memory_budget = budget ? budget : sundog_memory_get_total() / 5 * 4,
         .changed = on_engine_changed,
         .request_changed = on_request_changed,
+        .request_ended = on_request_ended,
         .log = on_log,
         .data = server});
 }
@@ -279,7 +250,7 @@ begin_core(SundogServer *server, GError **error)
         server->fixed_core = sundog_server_open_core(server, name, error);
         if (!server->fixed_core)
             return false;
-        sundog_supervisor_load(server->supervisor, server->fixed_core);
+        sundog_server_load(server, server->fixed_core);
         return true;
     }
     const char *configured = sundog_config_get_text(server->config, "server.core");
@@ -288,7 +259,7 @@ begin_core(SundogServer *server, GError **error)
     g_autoptr(GError) reason = NULL;
     g_autoptr(SundogCoreText) core = sundog_server_open_core(server, configured, &reason);
     if (core)
-        sundog_supervisor_load(server->supervisor, core);
+        sundog_server_load(server, core);
     else
         sundog_server_log(server, "warning", "%s", reason->message);
     return true;
@@ -330,6 +301,7 @@ sundog_server_start(const SundogServerOptions *options, GError **error)
     server->parent_fd = -1;
     server->started = g_date_time_format_iso8601(now);
     server->log = sundog_log_new();
+    server->request_log = sundog_request_log_new();
     server->stored_responses = sundog_stored_responses_new();
     server->core_texts = sundog_server_new_core_texts();
     if (!start(server, error))
@@ -375,15 +347,13 @@ static gboolean
 on_stop_due(void *data)
 {
     SundogServer *server = data;
-    const SundogRequestQueue *queue = sundog_supervisor_get_queue(server->supervisor);
-    guint n_open =
-        sundog_request_queue_get_n_running(queue) + sundog_request_queue_get_n_waiting(queue);
+    guint n_open = sundog_supervisor_get_n_open(server->supervisor);
     if (n_open && g_get_monotonic_time() < server->stop_deadline_us)
         return G_SOURCE_CONTINUE;
     server->stop_timer = 0;
     SundogApiError *reason =
         sundog_api_error_new(SUNDOG_API_ERROR_CONFLICT, NULL, "The server is stopping", NULL);
-    sundog_supervisor_unload(server->supervisor, reason, on_unloaded, server);
+    sundog_supervisor_unload(server->supervisor, NULL, reason, on_unloaded, server);
     return G_SOURCE_REMOVE;
 }
 
@@ -397,7 +367,6 @@ sundog_server_stop(SundogServer *server, unsigned drain_ms)
         return;
     }
     server->is_stopping = true;
-    sundog_timer_stop(&server->keep_timer);
     server->stop_deadline_us = deadline;
     sundog_server_log(server, "info", "Stopping");
     on_engine_changed(server);
@@ -415,10 +384,10 @@ sundog_server_free(SundogServer *server)
     if (server->parent_fd >= 0)
         close(server->parent_fd);
     sundog_timer_stop(&server->state_event);
-    sundog_timer_stop(&server->keep_timer);
     sundog_listener_free(server->listener);
     sundog_jobs_free(server->jobs);
     sundog_supervisor_free(server->supervisor);
+    sundog_request_log_free(server->request_log);
     sundog_events_free(server->events);
     if (server->soup)
         soup_server_disconnect(server->soup);

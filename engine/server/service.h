@@ -11,6 +11,7 @@
 #include "engine/server/listener.h"
 #include "engine/server/log.h"
 #include "engine/server/openai/stored-responses.h"
+#include "engine/server/request-log.h"
 #include "engine/server/server.h"
 #include "engine/server/supervisor.h"
 
@@ -26,6 +27,7 @@ struct SundogServer {
     SoupServer *soup;
     SundogListener *listener;
     SundogSupervisor *supervisor;
+    SundogRequestLog *request_log;
     SundogLog *log;
     SundogEvents *events;
     SundogJobs *jobs;
@@ -37,8 +39,6 @@ struct SundogServer {
     int parent_fd; /* of the process, -1 without one */
     guint parent_watch;
     int64_t stop_deadline_us;
-    guint keep_timer;  /* ends an engine that is not used */
-    int64_t keep_end;  /* real time, microseconds, while there is the timer */
     guint state_event; /* pending, so that a burst of changes is one event */
 };
 
@@ -57,12 +57,17 @@ void sundog_server_fail_unknown_core(SundogExchange *exchange);
 GPtrArray *sundog_server_new_core_texts(void);
 /* Models or cores came or went: listeners are told, and what was read of cores is forgotten. */
 void sundog_server_library_changed(SundogServer *server);
-/* As GET /sundog/v1/state. */
+/* As GET /sundog/v1/state, and "requests" of GET /sundog/v1/requests; owned by the caller. */
 JsonObject *sundog_server_describe(SundogServer *server);
-/* From now the engine may end when nothing has been asked of it for so long; -1: it stays. */
-void sundog_server_keep(SundogServer *server, int64_t ms);
-/* When that will be, RFC 3339; NULL: never. Owned by the caller. */
-char *sundog_server_dup_keep_end(const SundogServer *server);
+JsonArray *sundog_server_describe_requests(SundogServer *server);
+/* From now this core may be unloaded when nothing has been asked of it for so long; -1: it stays. */
+void sundog_server_keep(SundogServer *server, const SundogCoreText *core, int64_t ms);
+/* For requests that do not say how long. */
+int64_t sundog_server_get_keep_alive_ms(const SundogServer *server);
+/* Loads it too; it stays as long as is configured. */
+void sundog_server_load(SundogServer *server, SundogCoreText *core);
+/* The process that runs the core in this folder, while it is ready; NULL otherwise. Borrowed. */
+const SundogReady *sundog_server_get_ready(SundogServer *server, const char *path);
 /* Adds a line to the log. */
 void sundog_server_log(SundogServer *server, const char *level, const char *format, ...)
     G_GNUC_PRINTF(3, 4);

@@ -5,15 +5,6 @@
 #include "engine/server/describe.h"
 #include "engine/server/routes.h"
 #include "engine/server/service.h"
-#include <string.h>
-
-static bool
-is_loaded(SundogServer *server, const SundogLibraryEntry *entry)
-{
-    const SundogCoreText *core = sundog_supervisor_get_core(server->supervisor);
-    return core && strcmp(core->path, entry->path) == 0 &&
-           sundog_supervisor_get_state(server->supervisor) != SUNDOG_ENGINE_FAILED;
-}
 
 static gint64
 get_number(JsonObject *object, const char *key)
@@ -44,8 +35,7 @@ describe(SundogServer *server, const SundogLibraryEntry *entry)
     JsonObject *object = sundog_describe_entry(entry);
     JsonObject *model = sundog_json_get_object(entry->info, "model");
     JsonObject *plan = sundog_json_get_object(entry->info, "plan");
-    bool loaded = is_loaded(server, entry);
-    const SundogReady *ready = sundog_supervisor_get_ready(server->supervisor);
+    const SundogReady *ready = sundog_server_get_ready(server, entry->path);
     sundog_describe_copy(object, "title", model, "title");
     sundog_describe_copy(object, "target", entry->info, "target");
     sundog_describe_copy(object, "activations", entry->info, "activations");
@@ -55,10 +45,10 @@ describe(SundogServer *server, const SundogLibraryEntry *entry)
     sundog_describe_copy(object, "licence", model, "licence");
     /* As loaded it is known; before, it is weights and arena as planned, without the cache. */
     json_object_set_int_member(object, "memory_bytes",
-                               loaded && ready ? (gint64)ready->memory_bytes
-                                               : get_number(plan, "arena_bytes") +
-                                                     get_number(plan, "weight_bytes"));
-    json_object_set_boolean_member(object, "loaded", loaded && ready);
+                               ready ? (gint64)ready->memory_bytes
+                                     : get_number(plan, "arena_bytes") +
+                                           get_number(plan, "weight_bytes"));
+    json_object_set_boolean_member(object, "loaded", ready != NULL);
     set_speed(object, entry);
     return object;
 }
@@ -122,14 +112,10 @@ sundog_cores_delete(SundogExchange *exchange)
     Deletion *deletion = g_new0(Deletion, 1);
     deletion->exchange = sundog_exchange_ref(exchange);
     deletion->entry = entry;
-    if (!is_loaded(server, entry)) {
-        remove_core(deletion);
-        return;
-    }
     /* Also a client that leaves meanwhile gets what it asked for. */
     sundog_exchange_set_gone(exchange, NULL, NULL);
     sundog_supervisor_unload(
-        server->supervisor,
+        server->supervisor, entry->path,
         sundog_api_error_new(SUNDOG_API_ERROR_CONFLICT, NULL, "The core was deleted", NULL),
         remove_core, deletion);
 }

@@ -16,9 +16,8 @@ void
 sundog_events_stream(SundogExchange *exchange)
 {
     SundogServer *server = sundog_exchange_get_server(exchange);
-    SundogRequestQueue *queue = sundog_supervisor_get_queue(server->supervisor);
     sundog_events_add(server->events, exchange);
     sundog_events_send(exchange, "state", sundog_server_describe(server));
     send_elements(exchange, "job", sundog_jobs_describe_all(server->jobs));
-    send_elements(exchange, "request", sundog_request_queue_describe(queue));
+    send_elements(exchange, "request", sundog_server_describe_requests(server));
 }

@@ -1,4 +1,4 @@
-/* POST /sundog/v1/load: {"core": NAME}, and POST /sundog/v1/unload */
+/* POST /sundog/v1/load: {"core": NAME}, and POST /sundog/v1/unload: {"core": NAME}, or {} for all */
 
 #include "engine/server/fields.h"
 #include "engine/server/routes.h"
@@ -20,7 +20,12 @@ sundog_load_post(SundogExchange *exchange)
         sundog_exchange_fail(exchange, error);
         return;
     }
-    sundog_supervisor_load(server->supervisor, core);
+    SundogApiError *refusal = sundog_supervisor_check_memory(server->supervisor, core);
+    if (refusal) {
+        sundog_exchange_fail(exchange, refusal);
+        return;
+    }
+    sundog_server_load(server, core);
     sundog_exchange_reply_object(exchange, SOUP_STATUS_ACCEPTED, sundog_server_describe(server));
 }
 
@@ -37,9 +42,21 @@ void
 sundog_unload_post(SundogExchange *exchange)
 {
     SundogServer *server = sundog_exchange_get_server(exchange);
+    JsonObject *object = sundog_exchange_get_object(exchange);
+    SundogApiError *error = NULL;
+    const char *name = NULL;
+    g_autoptr(SundogCoreText) core = NULL;
+    if (!object)
+        return;
+    if (sundog_field_get_text(object, "core", &name, &error) && name)
+        core = sundog_server_dup_core(server, name, &error);
+    if (error) {
+        sundog_exchange_fail(exchange, error);
+        return;
+    }
     SundogApiError *reason =
         sundog_api_error_new(SUNDOG_API_ERROR_CONFLICT, NULL, "The core was unloaded", NULL);
     sundog_exchange_set_gone(exchange, NULL, NULL);
-    sundog_supervisor_unload(server->supervisor, reason, on_unloaded,
+    sundog_supervisor_unload(server->supervisor, core ? core->path : NULL, reason, on_unloaded,
                              sundog_exchange_ref(exchange));
 }

@@ -1,381 +1,345 @@
 /*
- * The supervisor. pump() is its heart: with what is known now, it starts or changes the engine, or gives
- * it the next request; everything that happens ends with a call of it.
+ * The supervisor. balance() is its heart: with what is known now, it lets go of engines that nobody
+ * needs, and gives memory to the one that has waited longest. It runs when requests come, and once a
+ * turn of the main loop after engines changed.
  */
 
 #include "engine/server/supervisor.h"
 
 #include "engine/library/timer.h"
-#include "engine/server/supervisor-private.h"
+#include "engine/server/memory-need.h"
 #include <string.h>
 
-#define DEFAULT_STOP_MS 3000
-/* Deaths without a token in between: the first is answered at once, since it is mostly one bad moment. */
-#define FIRST_BACKOFF_MS 20
-#define MAX_BACKOFF_MS 5000
-#define MAX_DEATHS_IN_LOAD 3
-#define MAX_DEATHS_IDLE 6
-/* A core that could not be loaded is not tried again for every request that comes. */
-#define RETRY_US (10 * G_TIME_SPAN_SECOND)
-#define STATISTICS_US (200 * G_TIME_SPAN_MILLISECOND)
+struct SundogSupervisor {
+    SundogSupervisorOptions options;
+    char *program;
+    char *keys;
+    char *records;
+    SundogEngineCalls calls;
+    GPtrArray *engines;   /* SundogEngine, the current one first */
+    GHashTable *counters; /* name of a core -> SundogEngineCounters */
+    guint balance_source;
+};
 
-static void pump(SundogSupervisor *supervisor);
+static void balance(SundogSupervisor *supervisor);
 
-void
-sundog_supervisor_say(SundogSupervisor *supervisor, const char *level, const char *format, ...)
+static gboolean
+on_balance_due(void *data)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    g_autofree char *text = g_strdup_vprintf(format, arguments);
-    va_end(arguments);
-    if (supervisor->options.log)
-        supervisor->options.log(level, text, supervisor->options.data);
+    SundogSupervisor *supervisor = data;
+    supervisor->balance_source = 0;
+    balance(supervisor);
+    return G_SOURCE_REMOVE;
 }
 
-void
-sundog_supervisor_set_state(SundogSupervisor *supervisor, SundogEngineState state)
+/* Not at once: what an engine tells, it tells from within itself. */
+static void
+balance_later(SundogSupervisor *supervisor)
 {
-    supervisor->state = state;
+    if (!supervisor->balance_source)
+        sundog_timer_start(&supervisor->balance_source, 0, on_balance_due, supervisor);
+}
+
+/* What engines tell */
+
+static void
+on_state_changed(SundogEngine *engine, void *data)
+{
+    SundogSupervisor *supervisor = data;
+    balance_later(supervisor);
     if (supervisor->options.changed)
         supervisor->options.changed(supervisor->options.data);
 }
 
-void
-sundog_supervisor_tell_request(SundogSupervisor *supervisor, SundogGeneration *generation)
+static void
+on_settled(SundogEngine *engine, void *data)
 {
-    generation->told_us = g_get_monotonic_time();
+    balance_later(data);
+}
+
+static void
+on_request_changed(SundogGeneration *generation, void *data)
+{
+    SundogSupervisor *supervisor = data;
     if (supervisor->options.request_changed)
         supervisor->options.request_changed(generation, supervisor->options.data);
 }
 
-void
-sundog_supervisor_send(SundogSupervisor *supervisor, uint32_t type, GVariant *payload)
-{
-    g_autoptr(GError) error = NULL;
-    g_autoptr(GVariant) owned = g_variant_ref_sink(payload);
-    /* A frame that cannot be sent means an engine that is ending, which is told by itself. */
-    if (!supervisor->process ||
-        !sundog_engine_process_send(supervisor->process, type, owned, &error))
-        sundog_supervisor_say(supervisor, "warning", "A frame did not reach the engine: %s",
-                              error ? error->message : "it has ended");
-}
-
-void
-sundog_supervisor_cancel_in_engine(SundogSupervisor *supervisor, const SundogGeneration *generation)
-{
-    if (generation->id && supervisor->state == SUNDOG_ENGINE_READY)
-        sundog_supervisor_send(supervisor, SUNDOG_MESSAGE_CANCEL,
-                               g_variant_new("(t)", generation->id));
-}
-
 static void
-count_end(SundogSupervisor *supervisor, const SundogGeneration *generation,
-          SundogGenerationState state)
-{
-    SundogSupervisorCounters *counters = &supervisor->counters;
-    counters->n_finished += state == SUNDOG_GENERATION_STOP || state == SUNDOG_GENERATION_LENGTH;
-    counters->n_cancelled += state == SUNDOG_GENERATION_CANCELLED;
-    counters->n_failed += state == SUNDOG_GENERATION_FAILED;
-    counters->prefill_us += generation->prefill_us;
-    counters->decode_us += generation->decode_us;
-}
-
-/* Ends it for its user, then takes it out, so that its last state is what is remembered. */
-void
-sundog_supervisor_end_request(SundogSupervisor *supervisor, SundogGeneration *generation,
-                              SundogGenerationState state, SundogApiError *error)
-{
-    sundog_generation_ref(generation);
-    sundog_generation_end(generation, state, error);
-    count_end(supervisor, generation, generation->state);
-    sundog_request_queue_remove(supervisor->queue, generation);
-    sundog_supervisor_tell_request(supervisor, generation);
-    sundog_generation_unref(generation);
-}
-
-static void
-fail_all(SundogSupervisor *supervisor, SundogApiErrorCode code, const char *text)
-{
-    g_autoptr(GPtrArray) all = sundog_request_queue_dup_all(supervisor->queue);
-    for (guint i = 0; i < all->len; i++)
-        sundog_supervisor_end_request(supervisor, all->pdata[i], SUNDOG_GENERATION_FAILED,
-                                      sundog_api_error_new(code, NULL, text, NULL));
-}
-
-static void
-on_frame(SundogEngineProcess *process, uint32_t type, GVariant *payload, void *data)
+on_request_ended(SundogGeneration *generation, void *data)
 {
     SundogSupervisor *supervisor = data;
-    /* One that is being ended has nothing to tell any more: its requests are over. */
-    if (supervisor->state == SUNDOG_ENGINE_STOPPING)
-        return;
-    sundog_supervisor_take_frame(supervisor, type, payload);
-    pump(supervisor);
+    if (supervisor->options.request_ended)
+        supervisor->options.request_ended(generation, supervisor->options.data);
 }
 
 static void
-on_log(SundogEngineProcess *process, const char *line, void *data)
-{
-    sundog_supervisor_say(data, "info", "Engine: %s", line);
-}
-
-/* The end of the engine */
-
-static void
-finish_unload(SundogSupervisor *supervisor)
-{
-    supervisor->is_unloading = false;
-    g_clear_pointer(&supervisor->core, sundog_core_text_unref);
-    sundog_supervisor_set_state(supervisor, SUNDOG_ENGINE_NONE);
-    void (*unloaded)(void *data) = g_steal_pointer(&supervisor->unloaded);
-    if (unloaded)
-        unloaded(supervisor->unloaded_data);
-}
-
-static void
-fail_core(SundogSupervisor *supervisor, const char *text)
-{
-    if (!supervisor->message)
-        supervisor->message = g_strdup(text);
-    supervisor->failed_at = g_get_monotonic_time();
-    supervisor->n_deaths_in_row = 0;
-    sundog_supervisor_say(supervisor, "error", "The core %s cannot be loaded: %s",
-                          supervisor->core->name, supervisor->message);
-    sundog_supervisor_set_state(supervisor, SUNDOG_ENGINE_FAILED);
-    g_autofree char *message = g_strdup(supervisor->message);
-    fail_all(supervisor, SUNDOG_API_ERROR_ENGINE_FAILED, message);
-}
-
-static gboolean
-on_backoff_over(void *data)
+on_log(const char *level, const char *text, void *data)
 {
     SundogSupervisor *supervisor = data;
-    supervisor->backoff_timer = 0;
-    sundog_supervisor_set_state(supervisor, SUNDOG_ENGINE_NONE);
-    pump(supervisor);
-    return G_SOURCE_REMOVE;
+    if (supervisor->options.log)
+        supervisor->options.log(level, text, supervisor->options.data);
 }
 
-static void
-restart_later(SundogSupervisor *supervisor)
+/* Memory */
+
+static SundogMemoryNeed
+get_need(const SundogSupervisor *supervisor, const SundogCoreText *core)
 {
-    unsigned ms = FIRST_BACKOFF_MS;
-    for (unsigned i = 1; i < supervisor->n_deaths_in_row && ms < MAX_BACKOFF_MS; i++)
-        ms *= 4;
-    supervisor->counters.n_restarts++;
-    sundog_supervisor_set_state(supervisor, SUNDOG_ENGINE_RESTARTING);
-    sundog_timer_start(&supervisor->backoff_timer, MIN(ms, MAX_BACKOFF_MS), on_backoff_over,
-                       supervisor);
+    return sundog_memory_need_of(core, supervisor->options.memory_budget,
+                                 supervisor->options.engine.cache_bytes);
 }
 
-static void
-give_up_poison(SundogSupervisor *supervisor, const char *reason)
-{
-    g_autoptr(GPtrArray) given_up = sundog_request_queue_put_back(supervisor->queue);
-    for (guint i = 0; i < given_up->len; i++) {
-        SundogGeneration *generation = given_up->pdata[i];
-        sundog_supervisor_say(supervisor, "error",
-                              "The request %s is given up: the engine ended with it", //
-                              generation->name);
-        sundog_supervisor_end_request(
-            supervisor, generation, SUNDOG_GENERATION_FAILED,
-            sundog_api_error_new(SUNDOG_API_ERROR_POISON, NULL, generation->name, reason, NULL));
-    }
-}
-
-static void
-on_death(SundogSupervisor *supervisor, const SundogEngineEnd *end)
-{
-    sundog_supervisor_say(supervisor, "error", "%s", end->text);
-    supervisor->n_deaths_in_row++;
-    give_up_poison(supervisor, end->text);
-    bool load_failed = !supervisor->was_ready && supervisor->message;
-    unsigned max_deaths = supervisor->was_ready ? MAX_DEATHS_IDLE : MAX_DEATHS_IN_LOAD;
-    if (load_failed || supervisor->n_deaths_in_row >= max_deaths)
-        fail_core(supervisor, end->text);
-    else
-        restart_later(supervisor);
-}
-
-static void
-on_ended(SundogEngineProcess *process, const SundogEngineEnd *end, void *data)
-{
-    SundogSupervisor *supervisor = data;
-    g_clear_pointer(&supervisor->process, sundog_engine_process_free);
-    supervisor->statistics = (SundogStatistics){0};
-    supervisor->ready = (SundogReady){0};
-    if (supervisor->is_unloading)
-        finish_unload(supervisor);
-    else if (supervisor->state == SUNDOG_ENGINE_STOPPING)
-        sundog_supervisor_set_state(supervisor, SUNDOG_ENGINE_NONE);
-    else
-        on_death(supervisor, end);
-    pump(supervisor);
-}
-
-/* Starting, changing */
-
-static void
-add_number(GPtrArray *arguments, const char *option, uint64_t value)
-{
-    if (!value)
-        return;
-    g_ptr_array_add(arguments, g_strdup(option));
-    g_ptr_array_add(arguments, g_strdup_printf("%" G_GUINT64_FORMAT, value));
-}
-
-static void
-start_engine(SundogSupervisor *supervisor)
-{
-    g_autoptr(GPtrArray) arguments = g_ptr_array_new_with_free_func(g_free);
-    g_ptr_array_add(arguments, g_strdup(supervisor->core->path));
-    g_ptr_array_add(arguments, g_strdup("--keys"));
-    g_ptr_array_add(arguments, g_strdup(supervisor->keys));
-    add_number(arguments, "--threads", supervisor->options.n_threads);
-    add_number(arguments, "--context", supervisor->options.context_length);
-    add_number(arguments, "--cache-bytes", supervisor->options.cache_bytes);
-    if (supervisor->options.record_bytes) {
-        g_ptr_array_add(arguments, g_strdup("--records"));
-        g_ptr_array_add(arguments, g_strdup(supervisor->options.records));
-        add_number(arguments, "--record-bytes", supervisor->options.record_bytes);
-    }
-    add_number(arguments, "--gap-ms", supervisor->options.gap_ms);
-    g_ptr_array_add(arguments, NULL);
-    g_clear_pointer(&supervisor->message, g_free);
-    g_clear_pointer(&supervisor->phase, g_free);
-    supervisor->progress = 0;
-    supervisor->was_ready = false;
-    supervisor->has_vocabulary = false;
-    sundog_supervisor_set_state(supervisor, SUNDOG_ENGINE_STARTING);
-    g_autoptr(GError) error = NULL;
-    supervisor->process = sundog_engine_process_start(
-        &(SundogEngineProcessOptions){.program = supervisor->program,
-                                      .arguments = (const char *const *)arguments->pdata,
-                                      .stop_ms = supervisor->options.stop_ms,
-                                      .frame = on_frame,
-                                      .log = on_log,
-                                      .ended = on_ended,
-                                      .data = supervisor},
-        &error);
-    if (!supervisor->process)
-        fail_core(supervisor, error->message);
-}
-
-static void
-change_core(SundogSupervisor *supervisor, SundogCoreText *core)
-{
-    sundog_core_text_ref(core);
-    g_clear_pointer(&supervisor->core, sundog_core_text_unref);
-    supervisor->core = core;
-    supervisor->n_deaths_in_row = 0;
-    supervisor->failed_at = 0;
-    if (supervisor->process) {
-        sundog_supervisor_set_state(supervisor, SUNDOG_ENGINE_STOPPING);
-        sundog_engine_process_stop(supervisor->process, true);
-    } else if (!supervisor->backoff_timer) {
-        start_engine(supervisor);
-    }
-}
-
-/* The engine may have less room than the core was made for. */
 static bool
-fits(SundogSupervisor *supervisor, SundogGeneration *generation)
+can_fit(const SundogSupervisor *supervisor, const SundogMemoryNeed *need)
 {
-    uint32_t n_prompt = generation->prompt->len;
-    uint32_t context = supervisor->ready.context_length;
-    if (n_prompt < context) {
-        generation->submit.max_tokens = MIN(generation->submit.max_tokens, context - n_prompt);
+    uint64_t budget = supervisor->options.memory_budget;
+    return budget == 0 || need->least_bytes < budget;
+}
+
+static SundogApiError *
+new_too_large(const SundogSupervisor *supervisor, const SundogCoreText *core,
+              const SundogMemoryNeed *need)
+{
+    g_autofree char *needed = g_format_size(need->least_bytes);
+    g_autofree char *budget = g_format_size(supervisor->options.memory_budget);
+    return sundog_api_error_new(SUNDOG_API_ERROR_NO_MEMORY, "model", core->name, needed, budget,
+                                NULL);
+}
+
+static bool
+is_on_same_target(SundogEngine *a, SundogEngine *b)
+{
+    JsonObject *first = sundog_engine_get_core(a)->manifest;
+    JsonObject *second = sundog_engine_get_core(b)->manifest;
+    return strcmp(json_object_get_string_member_with_default(first, "target", ""),
+                  json_object_get_string_member_with_default(second, "target", "")) == 0;
+}
+
+static bool
+has_process(SundogEngine *engine)
+{
+    SundogEngineState state = sundog_engine_get_state(engine);
+    return state == SUNDOG_ENGINE_STARTING || state == SUNDOG_ENGINE_LOADING ||
+           state == SUNDOG_ENGINE_READY;
+}
+
+static void
+evict(SundogSupervisor *supervisor, SundogEngine *engine)
+{
+    g_autofree char *text =
+        g_strdup_printf("The core %s makes room for another", sundog_engine_get_core(engine)->name);
+    on_log("info", text, supervisor);
+    sundog_engine_evict(engine);
+}
+
+/* It did not load: where others on its target do nothing, their memory may be what it lacked. */
+static bool
+on_make_room(SundogEngine *engine, void *data)
+{
+    SundogSupervisor *supervisor = data;
+    bool has_evicted = false;
+    for (guint i = 0; i < supervisor->engines->len; i++) {
+        SundogEngine *other = supervisor->engines->pdata[i];
+        if (other == engine || !is_on_same_target(engine, other) || !has_process(other) ||
+            !sundog_engine_is_idle(other))
+            continue;
+        evict(supervisor, other);
+        has_evicted = true;
+    }
+    return has_evicted;
+}
+
+/* Negative where a is the better one to let go. */
+static int
+compare_victims(gconstpointer a, gconstpointer b)
+{
+    SundogEngine *const *first = a, *const *second = b;
+    int kept = (int)sundog_engine_is_kept(*first) - (int)sundog_engine_is_kept(*second);
+    if (kept)
+        return kept;
+    int64_t difference = sundog_engine_get_used_us(*first) - sundog_engine_get_used_us(*second);
+    return difference < 0 ? -1 : difference > 0;
+}
+
+/* Engines whose memory may be had, the best first. */
+static GPtrArray *
+list_victims(SundogSupervisor *supervisor, bool is_idle)
+{
+    GPtrArray *victims = g_ptr_array_new();
+    for (guint i = 0; i < supervisor->engines->len; i++) {
+        SundogEngine *engine = supervisor->engines->pdata[i];
+        if (has_process(engine) && sundog_engine_is_idle(engine) == is_idle &&
+            sundog_engine_get_most_bytes(engine) > 0)
+            g_ptr_array_add(victims, engine);
+    }
+    g_ptr_array_sort(victims, compare_victims);
+    return victims;
+}
+
+/* What is taken, at least or at most; without those that are being ended, or with them. */
+static uint64_t
+sum_bytes(const SundogSupervisor *supervisor, bool most, bool with_stopping)
+{
+    uint64_t n_bytes = 0;
+    for (guint i = 0; i < supervisor->engines->len; i++) {
+        SundogEngine *engine = supervisor->engines->pdata[i];
+        if (sundog_engine_get_state(engine) != SUNDOG_ENGINE_STOPPING || with_stopping)
+            n_bytes +=
+                most ? sundog_engine_get_most_bytes(engine) : sundog_engine_get_least_bytes(engine);
+    }
+    return n_bytes;
+}
+
+/* Ends what does nothing; where that is not enough, what works makes way after what was asked of it
+ * before. Nothing is done for what will be free by itself. */
+static void
+make_room(SundogSupervisor *supervisor, SundogEngine *wanting, uint64_t needed_bytes)
+{
+    uint64_t taken = sum_bytes(supervisor, false, false);
+    uint64_t budget = supervisor->options.memory_budget;
+    g_autoptr(GPtrArray) idle = list_victims(supervisor, true);
+    g_autoptr(GPtrArray) busy = list_victims(supervisor, false);
+    for (guint i = 0; i < idle->len && taken + needed_bytes > budget; i++) {
+        taken -= MIN(taken, sundog_engine_get_least_bytes(idle->pdata[i]));
+        evict(supervisor, idle->pdata[i]);
+    }
+    for (guint i = 0; i < busy->len && taken + needed_bytes > budget; i++) {
+        SundogRequestQueue *queue = sundog_engine_get_queue(busy->pdata[i]);
+        taken -= MIN(taken, sundog_engine_get_least_bytes(busy->pdata[i]));
+        sundog_engine_yield(busy->pdata[i], sundog_engine_get_wanted_us(wanting));
+        bool has_older =
+            sundog_request_queue_get_oldest_us(queue) < sundog_engine_get_wanted_us(wanting);
+        if (sundog_request_queue_get_n_running(queue) == 0 && !has_older)
+            evict(supervisor, busy->pdata[i]);
+    }
+}
+
+/* Balancing */
+
+static SundogEngine *
+find_longest_wanting(const SundogSupervisor *supervisor)
+{
+    SundogEngine *longest = NULL;
+    for (guint i = 0; i < supervisor->engines->len; i++) {
+        SundogEngine *engine = supervisor->engines->pdata[i];
+        if (sundog_engine_is_wanting(engine) &&
+            (!longest ||
+             sundog_engine_get_wanted_us(engine) < sundog_engine_get_wanted_us(longest)))
+            longest = engine;
+    }
+    return longest;
+}
+
+static bool
+is_any_stopping(const SundogSupervisor *supervisor)
+{
+    for (guint i = 0; i < supervisor->engines->len; i++)
+        if (sundog_engine_get_state(supervisor->engines->pdata[i]) == SUNDOG_ENGINE_STOPPING)
+            return true;
+    return false;
+}
+
+/* False where it must wait. */
+static bool
+grant(SundogSupervisor *supervisor, SundogEngine *engine)
+{
+    SundogCoreText *core = sundog_engine_get_core(engine);
+    SundogMemoryNeed need = get_need(supervisor, core);
+    uint64_t budget = supervisor->options.memory_budget;
+    if (sundog_engine_waits_for_others(engine) && is_any_stopping(supervisor))
+        return false;
+    SundogApiError *refusal = sundog_supervisor_check_memory(supervisor, core);
+    if (refusal) {
+        sundog_engine_refuse(engine, refusal);
         return true;
     }
-    g_autofree char *prompt_text = g_strdup_printf("%u", n_prompt);
-    g_autofree char *context_text = g_strdup_printf("%u", context);
-    sundog_supervisor_end_request(supervisor, generation, SUNDOG_GENERATION_FAILED,
-                                  sundog_api_error_new(SUNDOG_API_ERROR_CONTEXT_LENGTH, "messages",
-                                                       prompt_text, context_text, NULL));
+    uint64_t taken = sum_bytes(supervisor, true, true);
+    if (budget == 0 || need.least_bytes == 0) {
+        sundog_engine_start(engine, 0, 0);
+        return true;
+    }
+    if (taken + need.least_bytes <= budget) {
+        sundog_engine_start(engine, need.least_bytes, MIN(need.most_bytes, budget - taken));
+        return true;
+    }
+    make_room(supervisor, engine, need.least_bytes);
     return false;
 }
 
 static void
-submit_next(SundogSupervisor *supervisor, SundogGeneration *generation)
+remove_unused(SundogSupervisor *supervisor)
 {
-    if (!fits(supervisor, generation))
-        return;
-    uint64_t id = sundog_request_queue_start(supervisor->queue, generation);
-    if (generation->automaton && !supervisor->has_vocabulary) {
-        supervisor->has_vocabulary = true;
-        sundog_supervisor_send(supervisor, SUNDOG_MESSAGE_VOCABULARY,
-                               sundog_core_text_get_vocabulary(generation->core));
-    }
-    sundog_supervisor_send(supervisor, SUNDOG_MESSAGE_SUBMIT,
-                           sundog_generation_pack(generation, id));
-    if (generation->calls.progress && !generation->produced->len)
-        generation->calls.progress(generation, "queue", 0, generation->data);
-}
-
-static bool
-is_same_core(const SundogCoreText *a, const SundogCoreText *b)
-{
-    return a && b && (a == b || strcmp(a->path, b->path) == 0);
-}
-
-/* False where nothing can be done until something happens. */
-static bool
-pump_once(SundogSupervisor *supervisor)
-{
-    bool is_idle = sundog_request_queue_get_n_running(supervisor->queue) == 0;
-    if (supervisor->next_core) {
-        if (!is_idle)
-            return false;
-        g_autoptr(SundogCoreText) core = g_steal_pointer(&supervisor->next_core);
-        change_core(supervisor, core);
-        return true;
-    }
-    SundogGeneration *next = sundog_request_queue_peek(supervisor->queue);
-    if (!supervisor->process) {
-        SundogCoreText *core = next ? next->core : supervisor->core;
-        bool is_failed = supervisor->state == SUNDOG_ENGINE_FAILED;
-        if (!core || (is_failed && !next))
-            return false;
-        /* After a death it is the same core again, whose deaths are counted on. */
-        if (is_same_core(supervisor->core, core))
-            start_engine(supervisor);
-        else
-            change_core(supervisor, core);
-        return false;
-    }
-    if (!next)
-        return false;
-    if (!is_same_core(supervisor->core, next->core)) {
-        if (is_idle)
-            change_core(supervisor, next->core);
-        return false;
-    }
-    if (supervisor->state != SUNDOG_ENGINE_READY)
-        return false;
-    submit_next(supervisor, next);
-    return true;
+    for (guint i = supervisor->engines->len; i-- > 0;)
+        if (sundog_engine_is_unused(supervisor->engines->pdata[i]))
+            g_ptr_array_remove_index(supervisor->engines, i);
 }
 
 static void
-pump(SundogSupervisor *supervisor)
+balance(SundogSupervisor *supervisor)
 {
-    while (!supervisor->is_unloading && supervisor->state != SUNDOG_ENGINE_STOPPING &&
-           !supervisor->backoff_timer && pump_once(supervisor)) {
+    SundogEngine *wanting;
+    remove_unused(supervisor);
+    while ((wanting = find_longest_wanting(supervisor)) && grant(supervisor, wanting)) {
     }
+    /* The one that they made way for may have left. */
+    for (guint i = 0; !wanting && i < supervisor->engines->len; i++)
+        sundog_engine_yield(supervisor->engines->pdata[i], 0);
 }
 
-/* Public */
+/* Engines */
+
+static SundogEngineCounters *
+get_counters(SundogSupervisor *supervisor, const char *name)
+{
+    SundogEngineCounters *counters = g_hash_table_lookup(supervisor->counters, name);
+    if (!counters) {
+        counters = g_new0(SundogEngineCounters, 1);
+        g_hash_table_insert(supervisor->counters, g_strdup(name), counters);
+    }
+    return counters;
+}
+
+/* Made where it is not there; it becomes the current one. */
+static SundogEngine *
+get_engine(SundogSupervisor *supervisor, SundogCoreText *core)
+{
+    SundogEngine *engine = sundog_supervisor_find(supervisor, core->path);
+    guint index = 0;
+    if (engine) {
+        g_ptr_array_find(supervisor->engines, engine, &index);
+        g_ptr_array_steal_index(supervisor->engines, index);
+    } else {
+        engine = sundog_engine_new(core, &supervisor->options.engine, &supervisor->calls,
+                                   get_counters(supervisor, core->name));
+    }
+    g_ptr_array_insert(supervisor->engines, 0, engine);
+    return engine;
+}
+
+static void
+free_engine(void *data)
+{
+    sundog_engine_free(data);
+}
 
 SundogSupervisor *
 sundog_supervisor_new(const SundogSupervisorOptions *options)
 {
     SundogSupervisor *supervisor = g_new0(SundogSupervisor, 1);
     supervisor->options = *options;
-    supervisor->program = g_strdup(options->program);
-    supervisor->keys = g_strdup(options->keys);
-    supervisor->queue = sundog_request_queue_new();
-    if (!supervisor->options.stop_ms)
-        supervisor->options.stop_ms = DEFAULT_STOP_MS;
+    supervisor->options.engine.program = supervisor->program = g_strdup(options->engine.program);
+    supervisor->options.engine.keys = supervisor->keys = g_strdup(options->engine.keys);
+    supervisor->options.engine.records = supervisor->records = g_strdup(options->engine.records);
+    supervisor->calls = (SundogEngineCalls){.state_changed = on_state_changed,
+                                            .settled = on_settled,
+                                            .make_room = on_make_room,
+                                            .request_changed = on_request_changed,
+                                            .request_ended = on_request_ended,
+                                            .log = on_log,
+                                            .data = supervisor};
+    supervisor->engines = g_ptr_array_new_with_free_func(free_engine);
+    supervisor->counters = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     return supervisor;
 }
 
@@ -384,38 +348,38 @@ sundog_supervisor_free(SundogSupervisor *supervisor)
 {
     if (!supervisor)
         return;
-    sundog_timer_stop(&supervisor->backoff_timer);
-    sundog_engine_process_free(supervisor->process);
-    g_autoptr(GPtrArray) all = sundog_request_queue_dup_all(supervisor->queue);
-    for (guint i = 0; i < all->len; i++)
-        sundog_generation_abandon(all->pdata[i]);
-    sundog_request_queue_free(supervisor->queue);
-    sundog_core_text_unref(supervisor->core);
-    sundog_core_text_unref(supervisor->next_core);
+    sundog_timer_stop(&supervisor->balance_source);
+    g_ptr_array_unref(supervisor->engines);
+    g_hash_table_unref(supervisor->counters);
     g_free(supervisor->program);
     g_free(supervisor->keys);
-    g_free(supervisor->phase);
-    g_free(supervisor->message);
+    g_free(supervisor->records);
     g_free(supervisor);
 }
 
-static bool
-has_failed_lately(const SundogSupervisor *supervisor, const SundogCoreText *core)
+/* Requests */
+
+SundogApiError *
+sundog_supervisor_check_memory(const SundogSupervisor *supervisor, const SundogCoreText *core)
 {
-    return supervisor->state == SUNDOG_ENGINE_FAILED && is_same_core(supervisor->core, core) &&
-           g_get_monotonic_time() - supervisor->failed_at < RETRY_US;
+    SundogMemoryNeed need = get_need(supervisor, core);
+    return can_fit(supervisor, &need) ? NULL : new_too_large(supervisor, core, &need);
 }
 
 SundogApiError *
-sundog_supervisor_check(SundogSupervisor *supervisor, const SundogCoreText *core)
+sundog_supervisor_check(SundogSupervisor *supervisor, SundogCoreText *core)
 {
-    SundogRequestQueue *queue = supervisor->queue;
+    SundogEngine *engine = sundog_supervisor_find(supervisor, core->path);
+    if (!engine)
+        return sundog_supervisor_check_memory(supervisor, core);
+    if (sundog_engine_has_failed_lately(engine))
+        return sundog_api_error_new(SUNDOG_API_ERROR_ENGINE_FAILED, NULL,
+                                    sundog_engine_get_message(engine), NULL);
+    const SundogReady *ready = sundog_engine_get_ready(engine);
+    const SundogRequestQueue *queue = sundog_engine_get_queue(engine);
     guint n_open =
         sundog_request_queue_get_n_waiting(queue) + sundog_request_queue_get_n_running(queue);
-    if (has_failed_lately(supervisor, core))
-        return sundog_api_error_new(SUNDOG_API_ERROR_ENGINE_FAILED, NULL, supervisor->message,
-                                    NULL);
-    if (n_open < SUNDOG_REQUEST_QUEUE_LENGTH + supervisor->ready.max_sequences)
+    if (n_open < SUNDOG_REQUEST_QUEUE_LENGTH + (ready ? ready->max_sequences : 0))
         return NULL;
     g_autofree char *n_text = g_strdup_printf("%u", n_open);
     return sundog_api_error_new(SUNDOG_API_ERROR_QUEUE_FULL, NULL, n_text, NULL);
@@ -424,161 +388,156 @@ sundog_supervisor_check(SundogSupervisor *supervisor, const SundogCoreText *core
 void
 sundog_supervisor_submit(SundogSupervisor *supervisor, SundogGeneration *generation)
 {
-    supervisor->counters.n_requests++;
-    supervisor->counters.n_prompt_tokens += generation->prompt->len;
-    sundog_request_queue_push(supervisor->queue, generation);
-    sundog_supervisor_tell_request(supervisor, generation);
-    pump(supervisor);
+    sundog_engine_submit(get_engine(supervisor, generation->core), generation);
+    balance(supervisor);
 }
 
 void
 sundog_supervisor_abandon(SundogSupervisor *supervisor, SundogGeneration *generation)
 {
-    if (sundog_generation_is_over(generation))
-        return;
-    sundog_supervisor_cancel_in_engine(supervisor, generation);
-    sundog_generation_abandon(generation);
-    sundog_supervisor_end_request(supervisor, generation, SUNDOG_GENERATION_CANCELLED, NULL);
-    pump(supervisor);
+    SundogEngine *engine = sundog_supervisor_find(supervisor, generation->core->path);
+    if (engine && !sundog_generation_is_over(generation))
+        sundog_engine_abandon(engine, generation);
 }
 
 bool
 sundog_supervisor_cancel(SundogSupervisor *supervisor, const char *name)
 {
-    SundogGeneration *generation = sundog_request_queue_find_name(supervisor->queue, name);
-    if (!generation)
-        return false;
-    sundog_supervisor_cancel_in_engine(supervisor, generation);
-    sundog_supervisor_end_request(supervisor, generation, SUNDOG_GENERATION_CANCELLED, NULL);
-    pump(supervisor);
-    return true;
+    for (guint i = 0; i < supervisor->engines->len; i++) {
+        SundogEngine *engine = supervisor->engines->pdata[i];
+        SundogGeneration *generation =
+            sundog_request_queue_find_name(sundog_engine_get_queue(engine), name);
+        if (!generation)
+            continue;
+        sundog_engine_cancel(engine, generation);
+        return true;
+    }
+    return false;
 }
 
 void
 sundog_supervisor_load(SundogSupervisor *supervisor, SundogCoreText *core)
 {
-    bool is_there = is_same_core(supervisor->core, core) && supervisor->process;
-    if (is_there && !supervisor->next_core)
+    sundog_engine_want(get_engine(supervisor, core));
+    balance(supervisor);
+}
+
+/* Unloading: several engines, one caller. */
+
+typedef struct {
+    guint n_left;
+    void (*done)(void *data);
+    void *data;
+} Unloading;
+
+static void
+on_unloaded(void *data)
+{
+    Unloading *unloading = data;
+    if (--unloading->n_left > 0)
         return;
-    sundog_core_text_ref(core);
-    g_clear_pointer(&supervisor->next_core, sundog_core_text_unref);
-    supervisor->next_core = core;
-    pump(supervisor);
+    if (unloading->done)
+        unloading->done(unloading->data);
+    g_free(unloading);
 }
 
 void
-sundog_supervisor_unload(SundogSupervisor *supervisor, SundogApiError *reason,
+sundog_supervisor_unload(SundogSupervisor *supervisor, const char *path, SundogApiError *reason,
                          void (*done)(void *data), void *data)
 {
     g_autoptr(SundogApiError) owned = reason;
-    supervisor->is_unloading = true;
-    supervisor->unloaded = done;
-    supervisor->unloaded_data = data;
-    g_clear_pointer(&supervisor->next_core, sundog_core_text_unref);
-    sundog_timer_stop(&supervisor->backoff_timer);
-    g_autoptr(GPtrArray) all = sundog_request_queue_dup_all(supervisor->queue);
-    for (guint i = 0; i < all->len; i++) {
-        sundog_supervisor_cancel_in_engine(supervisor, all->pdata[i]);
-        sundog_supervisor_end_request(
-            supervisor, all->pdata[i], SUNDOG_GENERATION_FAILED,
-            sundog_api_error_new(SUNDOG_API_ERROR_CONFLICT, NULL, owned->text, NULL));
+    g_autoptr(GPtrArray) engines = g_ptr_array_new();
+    for (guint i = 0; i < supervisor->engines->len; i++) {
+        SundogEngine *engine = supervisor->engines->pdata[i];
+        if (!path || strcmp(sundog_engine_get_core(engine)->path, path) == 0)
+            g_ptr_array_add(engines, engine);
     }
-    if (supervisor->process) {
-        sundog_supervisor_set_state(supervisor, SUNDOG_ENGINE_STOPPING);
-        sundog_engine_process_stop(supervisor->process, true);
-    } else {
-        finish_unload(supervisor);
+    /* One more than there are, so that it is told after the last of them was asked. */
+    Unloading *unloading = g_new(Unloading, 1);
+    *unloading = (Unloading){engines->len + 1, done, data};
+    for (guint i = 0; i < engines->len; i++)
+        sundog_engine_unload(engines->pdata[i], sundog_api_error_copy(owned), on_unloaded,
+                             unloading);
+    on_unloaded(unloading);
+}
+
+/* What there is */
+
+SundogEngine *
+sundog_supervisor_find(SundogSupervisor *supervisor, const char *path)
+{
+    for (guint i = 0; i < supervisor->engines->len; i++) {
+        SundogEngine *engine = supervisor->engines->pdata[i];
+        if (strcmp(sundog_engine_get_core(engine)->path, path) == 0)
+            return engine;
     }
+    return NULL;
 }
 
-SundogEngineState
-sundog_supervisor_get_state(const SundogSupervisor *supervisor)
+SundogEngine *
+sundog_supervisor_get_current(SundogSupervisor *supervisor)
 {
-    return supervisor->state;
+    return supervisor->engines->len ? supervisor->engines->pdata[0] : NULL;
 }
 
-const char *
-sundog_supervisor_get_message(const SundogSupervisor *supervisor)
+const GPtrArray *
+sundog_supervisor_get_engines(const SundogSupervisor *supervisor)
 {
-    return supervisor->message;
+    return supervisor->engines;
 }
 
-double
-sundog_supervisor_get_progress(const SundogSupervisor *supervisor, const char **phase)
+guint
+sundog_supervisor_get_n_open(const SundogSupervisor *supervisor)
 {
-    *phase = supervisor->phase ? supervisor->phase : "start";
-    return supervisor->progress;
+    guint n_open = 0;
+    for (guint i = 0; i < supervisor->engines->len; i++) {
+        const SundogRequestQueue *queue = sundog_engine_get_queue(supervisor->engines->pdata[i]);
+        n_open +=
+            sundog_request_queue_get_n_waiting(queue) + sundog_request_queue_get_n_running(queue);
+    }
+    return n_open;
 }
 
-SundogCoreText *
-sundog_supervisor_get_core(const SundogSupervisor *supervisor)
+SundogEngineCounters
+sundog_supervisor_get_counters(const SundogSupervisor *supervisor, const char *name)
 {
-    return supervisor->next_core ? supervisor->next_core : supervisor->core;
+    SundogEngineCounters sums = {0};
+    GHashTableIter iter;
+    void *key, *value;
+    g_hash_table_iter_init(&iter, supervisor->counters);
+    while (g_hash_table_iter_next(&iter, &key, &value)) {
+        const SundogEngineCounters *counters = value;
+        if (name && strcmp(name, key) != 0)
+            continue;
+#define X(field) sums.field += counters->field;
+        SUNDOG_ENGINE_COUNTERS(X)
+#undef X
+    }
+    return sums;
 }
 
-const SundogReady *
-sundog_supervisor_get_ready(const SundogSupervisor *supervisor)
+GList *
+sundog_supervisor_list_counted(const SundogSupervisor *supervisor)
 {
-    return supervisor->state == SUNDOG_ENGINE_READY ? &supervisor->ready : NULL;
+    return g_list_sort(g_hash_table_get_keys(supervisor->counters), (GCompareFunc)strcmp);
 }
 
-const SundogSupervisorCounters *
-sundog_supervisor_get_counters(const SundogSupervisor *supervisor)
-{
-    return &supervisor->counters;
-}
-
-const SundogStatistics *
+SundogStatistics
 sundog_supervisor_get_statistics(SundogSupervisor *supervisor)
 {
-    int64_t now = g_get_monotonic_time();
-    if (supervisor->state == SUNDOG_ENGINE_READY &&
-        now - supervisor->statistics_asked_at >= STATISTICS_US) {
-        supervisor->statistics_asked_at = now;
-        sundog_supervisor_send(supervisor, SUNDOG_MESSAGE_STATISTICS_ASKED, g_variant_new("()"));
+    SundogStatistics sums = {0};
+    for (guint i = 0; i < supervisor->engines->len; i++) {
+        const SundogStatistics *statistics =
+            sundog_engine_get_statistics(supervisor->engines->pdata[i]);
+#define X(field) sums.field += statistics->field;
+        SUNDOG_STATISTICS(X)
+#undef X
     }
-    return &supervisor->statistics;
+    return sums;
 }
 
-SundogRequestQueue *
-sundog_supervisor_get_queue(SundogSupervisor *supervisor)
+uint64_t
+sundog_supervisor_get_memory_budget(const SundogSupervisor *supervisor)
 {
-    return supervisor->queue;
-}
-
-const char *
-sundog_engine_state_text(SundogEngineState state)
-{
-    static const char *const texts[] = {"none",       "starting", "loading", "ready",
-                                        "restarting", "failed",   "stopping"};
-    return texts[state];
-}
-
-static void
-set_text(JsonObject *object, const char *key, const char *text)
-{
-    if (text)
-        json_object_set_string_member(object, key, text);
-    else
-        json_object_set_null_member(object, key);
-}
-
-JsonObject *
-sundog_supervisor_describe(const SundogSupervisor *supervisor)
-{
-    SundogCoreText *core = sundog_supervisor_get_core(supervisor);
-    const SundogReady *ready = sundog_supervisor_get_ready(supervisor);
-    JsonObject *object = json_object_new();
-    json_object_set_string_member(object, "state", sundog_engine_state_text(supervisor->state));
-    set_text(object, "core", core ? core->name : NULL);
-    set_text(object, "phase", supervisor->phase);
-    json_object_set_double_member(object, "progress", supervisor->progress);
-    set_text(object, "message", supervisor->message);
-    json_object_set_int_member(object, "context_length",
-                               ready  ? ready->context_length
-                               : core ? core->context_length
-                                      : 0);
-    json_object_set_int_member(object, "memory_bytes", ready ? (gint64)ready->memory_bytes : 0);
-    json_object_set_int_member(object, "restarts", (gint64)supervisor->counters.n_restarts);
-    return object;
+    return supervisor->options.memory_budget;
 }

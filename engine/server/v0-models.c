@@ -3,14 +3,11 @@
 #include "engine/format/json-members.h"
 #include "engine/server/routes.h"
 #include "engine/server/service.h"
-#include <string.h>
 
 static JsonObject *
 describe(SundogServer *server, const SundogLibraryEntry *entry)
 {
-    const SundogReady *ready = sundog_supervisor_get_ready(server->supervisor);
-    const SundogCoreText *loaded = sundog_supervisor_get_core(server->supervisor);
-    bool is_loaded = ready && loaded && strcmp(loaded->path, entry->path) == 0;
+    const SundogReady *ready = sundog_server_get_ready(server, entry->path);
     JsonObject *model = sundog_json_get_object(entry->info, "model");
     JsonObject *object = json_object_new();
     json_object_set_string_member(object, "id", entry->name);
@@ -22,10 +19,10 @@ describe(SundogServer *server, const SundogLibraryEntry *entry)
     json_object_set_string_member(object, "compatibility_type", "sundog");
     json_object_set_string_member(object, "quantization",
                                   sundog_json_get_string(entry->info, "activations", ""));
-    json_object_set_string_member(object, "state", is_loaded ? "loaded" : "not-loaded");
+    json_object_set_string_member(object, "state", ready ? "loaded" : "not-loaded");
     json_object_set_int_member(object, "max_context_length",
                                (gint64)sundog_json_get_number(model, "context_length", 0));
-    if (is_loaded)
+    if (ready)
         json_object_set_int_member(object, "loaded_context_length", ready->context_length);
     return object;
 }

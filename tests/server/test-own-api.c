@@ -68,7 +68,7 @@ test_own_api(Fixture *fixture, gconstpointer data)
     reply_assert_error(client_get(port, "/sundog/v1/log?level=loud"), 400, "invalid_value",
                        "level");
     g_autoptr(Reply) metrics = client_get(port, "/metrics");
-    g_assert_nonnull(strstr(metrics->body, "\nsundog_requests_total "));
+    g_assert_nonnull(strstr(metrics->body, "\nsundog_requests_total{model=\"tiny\"} "));
     g_autoptr(Reply) config = client_get(port, "/sundog/v1/config");
     g_assert_nonnull(strstr(config->body, "server.port"));
     reply_assert_error(

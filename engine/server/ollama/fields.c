@@ -54,7 +54,6 @@ sundog_ollama_read_keep_alive(JsonObject *object, int64_t *ms, SundogApiError **
 {
     JsonNode *node = sundog_field_get(object, "keep_alive");
     double seconds = -1;
-    *ms = -1;
     if (!node)
         return true;
     bool is_text = json_node_get_value_type(node) == G_TYPE_STRING;
@@ -63,8 +62,7 @@ sundog_ollama_read_keep_alive(JsonObject *object, int64_t *ms, SundogApiError **
     if (is_text && !parse_duration(json_node_get_string(node), &seconds))
         return sundog_api_error_set(error, SUNDOG_API_ERROR_INVALID_VALUE, "keep_alive",
                                     "keep_alive", "it is seconds or a duration such as 5m", NULL);
-    if (seconds >= 0)
-        *ms = (int64_t)(MIN(seconds, 1e9) * 1000);
+    *ms = seconds < 0 ? -1 : (int64_t)(MIN(seconds, 1e9) * 1000);
     return true;
 }
 

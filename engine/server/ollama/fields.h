@@ -9,8 +9,8 @@
  * is none. */
 char *sundog_ollama_dup_model(JsonObject *object, SundogApiError **error);
 
-/* "keep_alive": seconds, or a duration such as "5m"; negative is for ever. *ms: -1 for that and where it
- * is absent. */
+/* "keep_alive": seconds, or a duration such as "5m"; negative is for ever. *ms: -1 for that; as it was
+ * where it is absent. */
 bool sundog_ollama_read_keep_alive(JsonObject *object, int64_t *ms, SundogApiError **error);
 
 /* All but the prompt. NULL and the reason where it is wrong. */

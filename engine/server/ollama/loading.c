@@ -55,18 +55,19 @@ on_step(void *data)
         loading_free(loading);
         return G_SOURCE_REMOVE;
     }
-    SundogSupervisor *supervisor = server->supervisor;
-    SundogEngineState state = sundog_supervisor_get_state(supervisor);
-    if (state != SUNDOG_ENGINE_READY && state != SUNDOG_ENGINE_FAILED)
+    const SundogEngine *engine =
+        sundog_supervisor_find(server->supervisor, loading->request->core->path);
+    SundogEngineState state = engine ? sundog_engine_get_state(engine) : SUNDOG_ENGINE_NONE;
+    if (engine && state != SUNDOG_ENGINE_READY && state != SUNDOG_ENGINE_FAILED)
         return G_SOURCE_CONTINUE;
     if (state == SUNDOG_ENGINE_READY) {
-        sundog_server_keep(server, loading->request->keep_alive_ms);
+        sundog_server_keep(server, loading->request->core, loading->request->keep_alive_ms);
         reply(loading, "load");
         return G_SOURCE_REMOVE;
     }
+    const char *message = engine ? sundog_engine_get_message(engine) : "it was unloaded meanwhile";
     sundog_exchange_fail(loading->exchange,
-                         sundog_api_error_new(SUNDOG_API_ERROR_ENGINE_FAILED, NULL,
-                                              sundog_supervisor_get_message(supervisor), NULL));
+                         sundog_api_error_new(SUNDOG_API_ERROR_ENGINE_FAILED, NULL, message, NULL));
     loading_free(loading);
     return G_SOURCE_REMOVE;
 }
@@ -81,7 +82,14 @@ sundog_ollama_load(SundogExchange *exchange, SundogCompletionRequest *request, c
     if (request->keep_alive_ms == 0) {
         SundogApiError *reason =
             sundog_api_error_new(SUNDOG_API_ERROR_CONFLICT, NULL, "The core was unloaded", NULL);
-        sundog_supervisor_unload(server->supervisor, reason, on_unloaded, loading);
+        sundog_supervisor_unload(server->supervisor, request->core->path, reason, on_unloaded,
+                                 loading);
+        return;
+    }
+    SundogApiError *refusal = sundog_supervisor_check_memory(server->supervisor, request->core);
+    if (refusal) {
+        sundog_exchange_fail(exchange, refusal);
+        loading_free(loading);
         return;
     }
     sundog_supervisor_load(server->supervisor, request->core);

@@ -99,22 +99,29 @@ sundog_ollama_tags(SundogExchange *exchange)
     reply_models(exchange, models);
 }
 
+static JsonObject *
+describe_loaded(const SundogEngine *engine)
+{
+    const SundogReady *ready = sundog_engine_get_ready(engine);
+    const SundogCoreText *core = sundog_engine_get_core(engine);
+    JsonObject *object = describe(core->name, core->manifest, ready->memory_bytes);
+    g_autofree char *end = sundog_engine_dup_keep_end(engine);
+    bool is_host = g_str_has_prefix(ready->device, "host");
+    json_object_set_string_member(object, "expires_at", end ? end : NO_END);
+    json_object_set_int_member(object, "size_vram", is_host ? 0 : (gint64)ready->memory_bytes);
+    json_object_set_int_member(object, "context_length", ready->context_length);
+    return object;
+}
+
 void
 sundog_ollama_ps(SundogExchange *exchange)
 {
     SundogServer *server = sundog_exchange_get_server(exchange);
-    const SundogReady *ready = sundog_supervisor_get_ready(server->supervisor);
-    const SundogCoreText *core = sundog_supervisor_get_core(server->supervisor);
+    const GPtrArray *engines = sundog_supervisor_get_engines(server->supervisor);
     JsonArray *models = json_array_new();
-    if (ready && core) {
-        JsonObject *object = describe(core->name, core->manifest, ready->memory_bytes);
-        g_autofree char *end = sundog_server_dup_keep_end(server);
-        bool is_host = g_str_has_prefix(ready->device, "host");
-        json_object_set_string_member(object, "expires_at", end ? end : NO_END);
-        json_object_set_int_member(object, "size_vram", is_host ? 0 : (gint64)ready->memory_bytes);
-        json_object_set_int_member(object, "context_length", ready->context_length);
-        json_array_add_object_element(models, object);
-    }
+    for (guint i = 0; i < engines->len; i++)
+        if (sundog_engine_get_ready(engines->pdata[i]))
+            json_array_add_object_element(models, describe_loaded(engines->pdata[i]));
     reply_models(exchange, models);
 }
 

@@ -1,14 +1,14 @@
-/* What the engine tells the supervisor. */
+/* What the process tells of itself and its requests. */
 
-#include "engine/server/supervisor-private.h"
+#include "engine/server/engine-private.h"
 
 /* How often a request that decodes is published. */
 #define TELL_US (250 * G_TIME_SPAN_MILLISECOND)
 
 static void
-tell_waiting(SundogSupervisor *supervisor, const char *phase, double fraction)
+tell_waiting(SundogEngine *engine, const char *phase, double fraction)
 {
-    g_autoptr(GPtrArray) all = sundog_request_queue_dup_all(supervisor->queue);
+    g_autoptr(GPtrArray) all = sundog_request_queue_dup_all(engine->queue);
     for (guint i = 0; i < all->len; i++) {
         SundogGeneration *generation = all->pdata[i];
         if (!generation->id && generation->calls.progress)
@@ -17,54 +17,56 @@ tell_waiting(SundogSupervisor *supervisor, const char *phase, double fraction)
 }
 
 static void
-take_progress(SundogSupervisor *supervisor, GVariant *payload)
+take_progress(SundogEngine *engine, GVariant *payload)
 {
-    g_free(supervisor->phase);
-    g_variant_get(payload, "(sd)", &supervisor->phase, &supervisor->progress);
-    tell_waiting(supervisor, "load", supervisor->progress);
-    sundog_supervisor_set_state(supervisor, SUNDOG_ENGINE_LOADING);
+    g_free(engine->phase);
+    g_variant_get(payload, "(sd)", &engine->phase, &engine->progress);
+    tell_waiting(engine, "load", engine->progress);
+    sundog_engine_set_state(engine, SUNDOG_ENGINE_LOADING);
 }
 
 static void
-take_ready(SundogSupervisor *supervisor, GVariant *payload)
+take_ready(SundogEngine *engine, GVariant *payload)
 {
     g_autoptr(GError) error = NULL;
-    if (!sundog_ready_unpack(payload, &supervisor->ready, &error)) {
-        sundog_supervisor_say(supervisor, "error",
-                              "The engine is ready in a way that is not understood: %s",
-                              error->message);
-        sundog_engine_process_stop(supervisor->process, true);
+    if (!sundog_ready_unpack(payload, &engine->ready, &error)) {
+        sundog_engine_say(engine, "error",
+                          "The engine is ready in a way that is not understood: %s",
+                          error->message);
+        sundog_engine_process_stop(engine->process, true);
         return;
     }
-    supervisor->was_ready = true;
-    supervisor->progress = 1;
-    g_clear_pointer(&supervisor->message, g_free);
-    sundog_supervisor_say(supervisor, "info", "The core %s is loaded on %s", supervisor->core->name,
-                          supervisor->ready.device);
-    sundog_supervisor_set_state(supervisor, SUNDOG_ENGINE_READY);
+    engine->was_ready = true;
+    engine->had_room_made = false;
+    engine->wanted_us = 0;
+    engine->progress = 1;
+    g_clear_pointer(&engine->message, g_free);
+    sundog_engine_say(engine, "info", "The core %s is loaded on %s", engine->core->name,
+                      engine->ready.device);
+    sundog_engine_set_state(engine, SUNDOG_ENGINE_READY);
 }
 
 static void
-take_admitted(SundogSupervisor *supervisor, GVariant *payload)
+take_admitted(SundogEngine *engine, GVariant *payload)
 {
     uint64_t id;
     g_variant_get(payload, "(t)", &id);
-    SundogGeneration *generation = sundog_request_queue_find(supervisor->queue, id);
+    SundogGeneration *generation = sundog_request_queue_find(engine->queue, id);
     if (!generation)
         return;
     generation->was_in_step = true;
     if (generation->state == SUNDOG_GENERATION_QUEUED)
         generation->state = SUNDOG_GENERATION_PREFILL;
-    sundog_supervisor_tell_request(supervisor, generation);
+    sundog_engine_tell_request(engine, generation);
 }
 
 static void
-take_prefill(SundogSupervisor *supervisor, GVariant *payload)
+take_prefill(SundogEngine *engine, GVariant *payload)
 {
     uint64_t id;
     uint32_t n_done, n_prompt, n_cached;
     g_variant_get(payload, "(tuuu)", &id, &n_done, &n_prompt, &n_cached);
-    SundogGeneration *generation = sundog_request_queue_find(supervisor->queue, id);
+    SundogGeneration *generation = sundog_request_queue_find(engine->queue, id);
     if (!generation)
         return;
     generation->n_prefilled = n_done;
@@ -77,27 +79,27 @@ take_prefill(SundogSupervisor *supervisor, GVariant *payload)
 }
 
 static void
-take_token(SundogSupervisor *supervisor, uint64_t id, uint32_t index, uint32_t token)
+take_token(SundogEngine *engine, uint64_t id, uint32_t index, uint32_t token)
 {
-    SundogGeneration *generation = sundog_request_queue_find(supervisor->queue, id);
+    SundogGeneration *generation = sundog_request_queue_find(engine->queue, id);
     if (!generation)
         return;
-    supervisor->n_deaths_in_row = 0;
+    engine->n_deaths_in_row = 0;
     guint n_before = generation->produced->len;
     sundog_generation_ref(generation);
     bool goes_on = sundog_generation_feed(generation, index, token);
-    supervisor->counters.n_produced_tokens += generation->produced->len - n_before;
+    engine->counters->n_produced_tokens += generation->produced->len - n_before;
     if (!goes_on && !sundog_generation_is_over(generation)) {
-        sundog_supervisor_cancel_in_engine(supervisor, generation);
-        sundog_supervisor_end_request(supervisor, generation, SUNDOG_GENERATION_STOP, NULL);
+        sundog_engine_cancel_in_process(engine, generation);
+        sundog_engine_end_request(engine, generation, SUNDOG_GENERATION_STOP, NULL);
     } else if (generation->last_us - generation->told_us >= TELL_US) {
-        sundog_supervisor_tell_request(supervisor, generation);
+        sundog_engine_tell_request(engine, generation);
     }
     sundog_generation_unref(generation);
 }
 
 static void
-take_tokens(SundogSupervisor *supervisor, GVariant *payload)
+take_tokens(SundogEngine *engine, GVariant *payload)
 {
     g_autoptr(GVariant) rows = g_variant_get_child_value(payload, 1);
     GVariantIter iter;
@@ -105,19 +107,19 @@ take_tokens(SundogSupervisor *supervisor, GVariant *payload)
     uint32_t index, token;
     g_variant_iter_init(&iter, rows);
     while (g_variant_iter_next(&iter, "(tuu)", &id, &index, &token))
-        take_token(supervisor, id, index, token);
+        take_token(engine, id, index, token);
 }
 
 static void
-take_finish(SundogSupervisor *supervisor, GVariant *payload)
+take_finish(SundogEngine *engine, GVariant *payload)
 {
     SundogFinish finish;
     g_autoptr(GError) error = NULL;
     if (!sundog_finish_unpack(payload, &finish, &error)) {
-        sundog_supervisor_say(supervisor, "error", "%s", error->message);
+        sundog_engine_say(engine, "error", "%s", error->message);
         return;
     }
-    SundogGeneration *generation = sundog_request_queue_find(supervisor->queue, finish.id);
+    SundogGeneration *generation = sundog_request_queue_find(engine->queue, finish.id);
     if (!generation)
         return;
     static const SundogGenerationState states[] = {
@@ -128,12 +130,12 @@ take_finish(SundogSupervisor *supervisor, GVariant *payload)
     generation->decode_us = finish.decode_us;
     if (!generation->produced->len || finish.n_cached < generation->prompt->len)
         generation->n_cached = MIN(finish.n_cached, generation->prompt->len);
-    supervisor->counters.n_cached_tokens += generation->n_cached;
-    sundog_supervisor_end_request(supervisor, generation, states[finish.reason], NULL);
+    engine->counters->n_cached_tokens += generation->n_cached;
+    sundog_engine_end_request(engine, generation, states[finish.reason], NULL);
 }
 
 static SundogApiError *
-error_of_fault(const SundogSupervisor *supervisor, const SundogGeneration *generation,
+error_of_fault(const SundogEngine *engine, const SundogGeneration *generation,
                const SundogFault *fault)
 {
     if (fault->code == SUNDOG_FAULT_NOT_FINITE)
@@ -147,78 +149,78 @@ error_of_fault(const SundogSupervisor *supervisor, const SundogGeneration *gener
     if (fault->code != SUNDOG_FAULT_CONTEXT_LENGTH)
         return sundog_api_error_new(SUNDOG_API_ERROR_INTERNAL, NULL, fault->text, NULL);
     g_autofree char *n_prompt = g_strdup_printf("%u", generation->prompt->len);
-    g_autofree char *n_context = g_strdup_printf("%u", supervisor->ready.context_length);
+    g_autofree char *n_context = g_strdup_printf("%u", engine->ready.context_length);
     return sundog_api_error_new(SUNDOG_API_ERROR_CONTEXT_LENGTH, "messages", n_prompt, n_context,
                                 NULL);
 }
 
 static void
-take_fault(SundogSupervisor *supervisor, GVariant *payload)
+take_fault(SundogEngine *engine, GVariant *payload)
 {
     SundogFault fault;
     g_autoptr(GError) error = NULL;
     if (!sundog_fault_unpack(payload, &fault, &error)) {
-        sundog_supervisor_say(supervisor, "error", "%s", error->message);
+        sundog_engine_say(engine, "error", "%s", error->message);
         return;
     }
-    sundog_supervisor_say(supervisor, "error", "Engine: %s: %s", sundog_fault_code_text(fault.code),
-                          fault.text);
+    sundog_engine_say(engine, "error", "Engine: %s: %s", sundog_fault_code_text(fault.code),
+                      fault.text);
     if (fault.id == 0) {
-        g_free(supervisor->message);
-        supervisor->message = g_strdup(fault.text);
+        g_free(engine->message);
+        engine->message = g_strdup(fault.text);
         return;
     }
-    SundogGeneration *generation = sundog_request_queue_find(supervisor->queue, fault.id);
+    SundogGeneration *generation = sundog_request_queue_find(engine->queue, fault.id);
     if (generation)
-        sundog_supervisor_end_request(supervisor, generation, SUNDOG_GENERATION_FAILED,
-                                      error_of_fault(supervisor, generation, &fault));
+        sundog_engine_end_request(engine, generation, SUNDOG_GENERATION_FAILED,
+                                  error_of_fault(engine, generation, &fault));
 }
 
 static void
-take_statistics(SundogSupervisor *supervisor, GVariant *payload)
+take_statistics(SundogEngine *engine, GVariant *payload)
 {
     SundogStatistics statistics;
     if (!sundog_statistics_unpack(payload, &statistics, NULL))
         return;
     /* An engine counts from its start, the server from its own. */
-    SundogSupervisorCounters *counters = &supervisor->counters;
-    const SundogStatistics *last = &supervisor->statistics;
+    SundogEngineCounters *counters = engine->counters;
+    const SundogStatistics *last = &engine->statistics;
 #define COUNT(field) counters->field += statistics.field - MIN(last->field, statistics.field)
     COUNT(n_drafted_tokens);
     COUNT(n_accepted_tokens);
     COUNT(n_steps);
     COUNT(step_us);
 #undef COUNT
-    supervisor->statistics = statistics;
+    engine->statistics = statistics;
 }
 
 void
-sundog_supervisor_take_frame(SundogSupervisor *supervisor, uint32_t type, GVariant *payload)
+sundog_engine_take_frame(SundogEngine *engine, uint32_t type, GVariant *payload)
 {
     switch (type) {
     case SUNDOG_MESSAGE_PROGRESS:
-        take_progress(supervisor, payload);
+        take_progress(engine, payload);
         break;
     case SUNDOG_MESSAGE_READY:
-        take_ready(supervisor, payload);
+        take_ready(engine, payload);
         break;
     case SUNDOG_MESSAGE_ADMITTED:
-        take_admitted(supervisor, payload);
+        take_admitted(engine, payload);
         break;
     case SUNDOG_MESSAGE_PREFILL:
-        take_prefill(supervisor, payload);
+        take_prefill(engine, payload);
         break;
     case SUNDOG_MESSAGE_TOKENS:
-        take_tokens(supervisor, payload);
+        take_tokens(engine, payload);
         break;
     case SUNDOG_MESSAGE_FINISH:
-        take_finish(supervisor, payload);
+        take_finish(engine, payload);
         break;
     case SUNDOG_MESSAGE_FAULT:
-        take_fault(supervisor, payload);
+        take_fault(engine, payload);
         break;
     case SUNDOG_MESSAGE_STATISTICS:
-        take_statistics(supervisor, payload);
+        take_statistics(engine, payload);
         break;
     default: /* HELLO, and what a later engine may add */
         break;
