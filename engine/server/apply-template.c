@@ -28,7 +28,7 @@ sundog_apply_template(SundogExchange *exchange)
     g_autoptr(SundogCompletionRequest) request = NULL;
     if (!object)
         return;
-    if (sundog_field_get_text(object, "model", &model, &error) &&
+    if (sundog_field_read_text(object, SUNDOG_FIELD_MODEL, &model, &error) &&
         (request = sundog_completion_request_new_for(exchange, model, &error)) &&
         sundog_openai_tools_read(request, object, &error) &&
         sundog_openai_messages_read(&request->prompt, object, &error))

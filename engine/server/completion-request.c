@@ -8,8 +8,6 @@
 
 #define MAX_STOPS 16
 #define MAX_STOP_BYTES 1024
-/* Sent on by JSON clients without loss: a seed beyond 2^53 would not come back as it went. */
-#define MAX_SEED ((int64_t)1 << 53)
 
 SundogCompletionRequest *
 sundog_completion_request_new(void)
@@ -94,7 +92,7 @@ static bool
 read_seed(SundogCompletionRequest *request, JsonObject *object, SundogApiError **error)
 {
     int64_t seed = -1;
-    if (!sundog_field_get_integer(object, "seed", -MAX_SEED, MAX_SEED, &seed, error))
+    if (!sundog_field_read_integer(object, SUNDOG_FIELD_SEED, &seed, error))
         return false;
     bool is_given = sundog_field_get(object, "seed") && seed != -1;
     request->submit.seed = is_given ? (uint64_t)seed : g_random_int();
@@ -115,20 +113,20 @@ sundog_completion_request_read_sampling(SundogCompletionRequest *request, JsonOb
     submit->min_p = sundog_core_text_get_sampling(core, "min_p", 0);
     submit->repetition_penalty = sundog_core_text_get_sampling(core, "repetition_penalty", 1);
     bool read =
-        sundog_field_get_number(object, "temperature", 0, 100, &submit->temperature, error) &&
-        sundog_field_get_number(object, "top_p", 0, 1, &submit->top_p, error) &&
-        sundog_field_get_number(object, "min_p", 0, 1, &submit->min_p, error) &&
-        sundog_field_get_number(object, "repeat_penalty", 0.01, 100, &submit->repetition_penalty,
-                                error) &&
-        sundog_field_get_number(object, "repetition_penalty", 0.01, 100,
-                                &submit->repetition_penalty, error) &&
-        sundog_field_get_number(object, "presence_penalty", -100, 100, &submit->presence_penalty,
-                                error) &&
-        sundog_field_get_number(object, "frequency_penalty", -100, 100, &submit->frequency_penalty,
-                                error) &&
-        sundog_field_get_integer(object, "top_k", -1, INT32_MAX, &top_k, error) &&
-        sundog_field_get_integer(object, "repeat_last_n", -1, INT32_MAX, &window, error) &&
-        sundog_field_get_boolean(object, "cache_prompt", &reuses_prefix, error);
+        sundog_field_read_number(object, SUNDOG_FIELD_TEMPERATURE, &submit->temperature, error) &&
+        sundog_field_read_number(object, SUNDOG_FIELD_TOP_P, &submit->top_p, error) &&
+        sundog_field_read_number(object, SUNDOG_FIELD_MIN_P, &submit->min_p, error) &&
+        sundog_field_read_number(object, SUNDOG_FIELD_REPEAT_PENALTY, &submit->repetition_penalty,
+                                 error) &&
+        sundog_field_read_number(object, SUNDOG_FIELD_REPETITION_PENALTY,
+                                 &submit->repetition_penalty, error) &&
+        sundog_field_read_number(object, SUNDOG_FIELD_PRESENCE_PENALTY, &submit->presence_penalty,
+                                 error) &&
+        sundog_field_read_number(object, SUNDOG_FIELD_FREQUENCY_PENALTY, &submit->frequency_penalty,
+                                 error) &&
+        sundog_field_read_integer(object, SUNDOG_FIELD_TOP_K, &top_k, error) &&
+        sundog_field_read_integer(object, SUNDOG_FIELD_REPEAT_LAST_N, &window, error) &&
+        sundog_field_read_boolean(object, SUNDOG_FIELD_CACHE_PROMPT, &reuses_prefix, error);
     submit->top_k = (int32_t)MAX(top_k, 0);
     submit->penalty_window = window < 0 ? INT32_MAX : (uint32_t)window;
     submit->flags = reuses_prefix ? 0 : SUNDOG_SUBMIT_NO_PREFIX;

@@ -36,8 +36,8 @@ sundog_detokenize(SundogExchange *exchange)
     g_autoptr(GByteArray) bytes = g_byte_array_new();
     if (!object)
         return;
-    if (sundog_field_get_array(object, "tokens", &tokens, &error) &&
-        sundog_field_get_text(object, "model", &model, &error) && !tokens)
+    if (sundog_field_read_array(object, SUNDOG_FIELD_TOKENS, &tokens, &error) &&
+        sundog_field_read_text(object, SUNDOG_FIELD_MODEL, &model, &error) && !tokens)
         sundog_api_error_set(&error, SUNDOG_API_ERROR_MISSING, "tokens", "tokens", NULL);
     if (!error)
         core = sundog_server_dup_core(sundog_exchange_get_server(exchange), model, &error);

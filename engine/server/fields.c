@@ -4,6 +4,19 @@
 
 #include <math.h>
 
+static const SundogFieldRow rows[] = {
+#define X(name, key, type, lowest, highest, fallback, meaning) \
+    {key, SUNDOG_FIELD_TYPE_##type, lowest, highest, fallback, meaning},
+    SUNDOG_FIELDS(X)
+#undef X
+};
+
+const SundogFieldRow *
+sundog_field_get_row(SundogField field)
+{
+    return &rows[field];
+}
+
 JsonNode *
 sundog_field_get(JsonObject *object, const char *key)
 {
@@ -115,4 +128,64 @@ sundog_field_get_object(JsonObject *object, const char *key, JsonObject **value,
         return wrong_type(error, key, "an object");
     *value = json_node_get_object(node);
     return true;
+}
+
+/* Declared fields */
+
+static bool
+has_default(JsonObject *object, const SundogFieldRow *row)
+{
+    return !isnan(row->fallback) && !sundog_field_get(object, row->key);
+}
+
+bool
+sundog_field_read_number(JsonObject *object, SundogField field, double *value,
+                         SundogApiError **error)
+{
+    const SundogFieldRow *row = &rows[field];
+    if (has_default(object, row))
+        *value = row->fallback;
+    return sundog_field_get_number(object, row->key, row->lowest, row->highest, value, error);
+}
+
+bool
+sundog_field_read_integer(JsonObject *object, SundogField field, int64_t *value,
+                          SundogApiError **error)
+{
+    const SundogFieldRow *row = &rows[field];
+    if (has_default(object, row))
+        *value = (int64_t)row->fallback;
+    return sundog_field_get_integer(object, row->key, (int64_t)row->lowest, (int64_t)row->highest,
+                                    value, error);
+}
+
+bool
+sundog_field_read_boolean(JsonObject *object, SundogField field, bool *value,
+                          SundogApiError **error)
+{
+    const SundogFieldRow *row = &rows[field];
+    if (has_default(object, row))
+        *value = row->fallback != 0;
+    return sundog_field_get_boolean(object, row->key, value, error);
+}
+
+bool
+sundog_field_read_text(JsonObject *object, SundogField field, const char **value,
+                       SundogApiError **error)
+{
+    return sundog_field_get_text(object, rows[field].key, value, error);
+}
+
+bool
+sundog_field_read_array(JsonObject *object, SundogField field, JsonArray **value,
+                        SundogApiError **error)
+{
+    return sundog_field_get_array(object, rows[field].key, value, error);
+}
+
+bool
+sundog_field_read_object(JsonObject *object, SundogField field, JsonObject **value,
+                         SundogApiError **error)
+{
+    return sundog_field_get_object(object, rows[field].key, value, error);
 }

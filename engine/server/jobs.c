@@ -346,7 +346,7 @@ static bool
 read_kind(JsonObject *request, SundogJobKind *kind, SundogApiError **error)
 {
     const char *text = NULL;
-    if (!sundog_field_get_text(request, "kind", &text, error))
+    if (!sundog_field_read_text(request, SUNDOG_FIELD_KIND, &text, error))
         return false;
     if (!text)
         return sundog_api_error_set(error, SUNDOG_API_ERROR_MISSING, "kind", "kind", NULL);
@@ -379,10 +379,11 @@ read_request(JsonObject *object, Request *request, SundogApiError **error)
     const char *key = kinds[request->kind].key;
     const char *name_key = request->kind == SUNDOG_JOB_PREPARE ? "core" : "name";
     if (!sundog_field_get_text(object, key, &request->subject, error) ||
-        !sundog_field_get_text(object, "from", &request->from, error) ||
-        !sundog_field_get_text(object, "activations", &request->activations, error) ||
-        !sundog_field_get_text(object, "weights", &request->weights, error) ||
-        !sundog_field_get_boolean(object, "then_prepare", &request->then_prepare, error) ||
+        !sundog_field_read_text(object, SUNDOG_FIELD_FROM, &request->from, error) ||
+        !sundog_field_read_text(object, SUNDOG_FIELD_ACTIVATIONS, &request->activations, error) ||
+        !sundog_field_read_text(object, SUNDOG_FIELD_WEIGHTS, &request->weights, error) ||
+        !sundog_field_read_boolean(object, SUNDOG_FIELD_THEN_PREPARE, &request->then_prepare,
+                                   error) ||
         (request->kind <= SUNDOG_JOB_PULL && request->kind != SUNDOG_JOB_FIT &&
          !sundog_field_get_text(object, name_key, &request->name, error)))
         return false;

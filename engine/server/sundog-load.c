@@ -14,7 +14,7 @@ sundog_load_post(SundogExchange *exchange)
     g_autoptr(SundogCoreText) core = NULL;
     if (!object)
         return;
-    if (sundog_field_get_text(object, "core", &name, &error))
+    if (sundog_field_read_text(object, SUNDOG_FIELD_CORE, &name, &error))
         core = sundog_server_dup_core(server, name, &error);
     if (!core) {
         sundog_exchange_fail(exchange, error);

@@ -59,9 +59,9 @@ read_text(SundogPrompt *prompt, JsonObject *object, SundogApiError **error)
 {
     const char *content = NULL;
     bool add_special = false, parse_special = true;
-    if (!sundog_field_get_text(object, "content", &content, error) ||
-        !sundog_field_get_boolean(object, "add_special", &add_special, error) ||
-        !sundog_field_get_boolean(object, "parse_special", &parse_special, error))
+    if (!sundog_field_read_text(object, SUNDOG_FIELD_CONTENT, &content, error) ||
+        !sundog_field_read_boolean(object, SUNDOG_FIELD_ADD_SPECIAL, &add_special, error) ||
+        !sundog_field_read_boolean(object, SUNDOG_FIELD_PARSE_SPECIAL, &parse_special, error))
         return false;
     if (!content)
         return sundog_api_error_set(error, SUNDOG_API_ERROR_MISSING, "content", "content", NULL);
@@ -81,8 +81,8 @@ sundog_tokenize(SundogExchange *exchange)
     g_autoptr(SundogCompletionRequest) request = NULL;
     if (!object)
         return;
-    if (sundog_field_get_text(object, "model", &model, &error) &&
-        sundog_field_get_boolean(object, "with_pieces", &with_pieces, &error) &&
+    if (sundog_field_read_text(object, SUNDOG_FIELD_MODEL, &model, &error) &&
+        sundog_field_read_boolean(object, SUNDOG_FIELD_WITH_PIECES, &with_pieces, &error) &&
         (request = sundog_completion_request_new_for(exchange, model, &error)) &&
         read_text(&request->prompt, object, &error))
         sundog_completion_request_encode(g_steal_pointer(&request), exchange,

@@ -162,7 +162,7 @@ read_messages(SundogPrompt *prompt, JsonObject *object, SundogApiError **error)
 {
     JsonArray *given = NULL;
     JsonNode *system = sundog_field_get(object, "system");
-    if (!sundog_field_get_array(object, "messages", &given, error))
+    if (!sundog_field_read_array(object, SUNDOG_FIELD_MESSAGES, &given, error))
         return false;
     guint n = given ? json_array_get_length(given) : 0;
     if (n == 0)
@@ -186,7 +186,7 @@ static bool
 read_tools(SundogPrompt *prompt, JsonObject *object, SundogApiError **error)
 {
     JsonArray *given = NULL;
-    if (!sundog_field_get_array(object, "tools", &given, error))
+    if (!sundog_field_read_array(object, SUNDOG_FIELD_TOOLS, &given, error))
         return false;
     if (!given)
         return true;
@@ -220,7 +220,7 @@ read_tool_choice(SundogCompletionRequest *request, JsonObject *object, SundogApi
                    {"none", SUNDOG_TOOL_CHOICE_NONE},
                    {"tool", SUNDOG_TOOL_CHOICE_NAMED}};
     JsonObject *given = NULL;
-    if (!sundog_field_get_object(object, "tool_choice", &given, error))
+    if (!sundog_field_read_object(object, SUNDOG_FIELD_TOOL_CHOICE_OBJECT, &given, error))
         return false;
     if (!given)
         return true;
@@ -240,7 +240,7 @@ static bool
 read_thinking(SundogCompletionRequest *request, JsonObject *object, SundogApiError **error)
 {
     JsonObject *thinking = NULL;
-    if (!sundog_field_get_object(object, "thinking", &thinking, error))
+    if (!sundog_field_read_object(object, SUNDOG_FIELD_THINKING, &thinking, error))
         return false;
     if (thinking)
         request->reasoning = strcmp(sundog_json_get_string(thinking, "type", ""), "disabled") == 0
@@ -254,7 +254,7 @@ static bool
 read_format(SundogCompletionRequest *request, JsonObject *object, SundogApiError **error)
 {
     JsonObject *config = NULL, *format = NULL, *schema = NULL;
-    if (!sundog_field_get_object(object, "output_config", &config, error) ||
+    if (!sundog_field_read_object(object, SUNDOG_FIELD_OUTPUT_CONFIG, &config, error) ||
         (config && !sundog_field_get_object(config, "format", &format, error)) ||
         (format && !sundog_field_get_object(format, "schema", &schema, error)))
         return false;
@@ -269,7 +269,7 @@ static bool
 read_max_tokens(SundogCompletionRequest *request, JsonObject *object, SundogApiError **error)
 {
     int64_t n = UINT32_MAX;
-    if (!sundog_field_get_integer(object, "max_tokens", 1, UINT32_MAX, &n, error))
+    if (!sundog_field_read_integer(object, SUNDOG_FIELD_MESSAGE_MAX_TOKENS, &n, error))
         return false;
     request->submit.max_tokens = (uint32_t)n;
     return true;
@@ -280,9 +280,9 @@ sundog_anthropic_request_read(SundogExchange *exchange, JsonObject *object, Sund
 {
     const char *model = NULL;
     g_autoptr(SundogCompletionRequest) request = NULL;
-    if (!sundog_field_get_text(object, "model", &model, error) ||
+    if (!sundog_field_read_text(object, SUNDOG_FIELD_MODEL, &model, error) ||
         !(request = sundog_completion_request_new_for(exchange, model, error)) ||
-        !sundog_field_get_boolean(object, "stream", &request->stream, error) ||
+        !sundog_field_read_boolean(object, SUNDOG_FIELD_STREAM, &request->stream, error) ||
         !read_max_tokens(request, object, error) ||
         !sundog_completion_request_read_stops(request, object, "stop_sequences", error) ||
         !sundog_completion_request_read_sampling(request, object, error) ||

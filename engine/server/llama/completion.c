@@ -119,7 +119,7 @@ sundog_llama_answer(SundogExchange *exchange, const char *endpoint,
     g_autoptr(SundogCompletionRequest) request = NULL;
     if (!object)
         return;
-    if (sundog_field_get_text(object, "model", &model, &error) &&
+    if (sundog_field_read_text(object, SUNDOG_FIELD_MODEL, &model, &error) &&
         (request = sundog_completion_request_new_for(exchange, model, &error)) &&
         sundog_openai_request_read(request, object, &include_usage, &error) &&
         read_prompt(request, object, &error))

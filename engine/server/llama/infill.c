@@ -71,10 +71,10 @@ read_prompt(SundogCompletionRequest *request, JsonObject *object, SundogApiError
 {
     const char *prefix = "", *suffix = "", *prompt = "";
     JsonArray *before = NULL;
-    if (!sundog_field_get_text(object, "input_prefix", &prefix, error) ||
-        !sundog_field_get_text(object, "input_suffix", &suffix, error) ||
-        !sundog_field_get_text(object, "prompt", &prompt, error) ||
-        !sundog_field_get_array(object, "input_extra", &before, error))
+    if (!sundog_field_read_text(object, SUNDOG_FIELD_INPUT_PREFIX, &prefix, error) ||
+        !sundog_field_read_text(object, SUNDOG_FIELD_INPUT_SUFFIX, &suffix, error) ||
+        !sundog_field_read_text(object, SUNDOG_FIELD_PROMPT, &prompt, error) ||
+        !sundog_field_read_array(object, SUNDOG_FIELD_INPUT_EXTRA, &before, error))
         return false;
     g_autofree char *all = g_strconcat(prefix, prompt, NULL);
     request->prompt.tokens = sundog_infill_encode(request->core, all, suffix, before);

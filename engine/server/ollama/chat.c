@@ -91,8 +91,8 @@ sundog_ollama_chat(SundogExchange *exchange)
         return;
     g_autoptr(SundogCompletionRequest) request =
         sundog_ollama_request_read(exchange, object, &error);
-    if (!request || !sundog_field_get_array(object, "messages", &messages, &error) ||
-        !sundog_field_get_array(object, "tools", &tools, &error)) {
+    if (!request || !sundog_field_read_array(object, SUNDOG_FIELD_MESSAGES, &messages, &error) ||
+        !sundog_field_read_array(object, SUNDOG_FIELD_TOOLS, &tools, &error)) {
         sundog_exchange_fail(exchange, error);
         return;
     }

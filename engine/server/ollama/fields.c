@@ -10,8 +10,8 @@ char *
 sundog_ollama_dup_model(JsonObject *object, SundogApiError **error)
 {
     const char *model = NULL, *name = NULL;
-    if (!sundog_field_get_text(object, "model", &model, error) ||
-        !sundog_field_get_text(object, "name", &name, error))
+    if (!sundog_field_read_text(object, SUNDOG_FIELD_MODEL, &model, error) ||
+        !sundog_field_read_text(object, SUNDOG_FIELD_NAME, &name, error))
         return NULL;
     model = model && *model ? model : name;
     if (!model || !*model) {
@@ -57,7 +57,7 @@ sundog_ollama_read_keep_alive(JsonObject *object, int64_t *ms, SundogApiError **
     if (!node)
         return true;
     bool is_text = json_node_get_value_type(node) == G_TYPE_STRING;
-    if (!is_text && !sundog_field_get_number(object, "keep_alive", -1e9, 1e9, &seconds, error))
+    if (!is_text && !sundog_field_read_number(object, SUNDOG_FIELD_KEEP_ALIVE, &seconds, error))
         return false;
     if (is_text && !parse_duration(json_node_get_string(node), &seconds))
         return sundog_api_error_set(error, SUNDOG_API_ERROR_INVALID_VALUE, "keep_alive",
@@ -72,12 +72,12 @@ read_options(SundogCompletionRequest *request, JsonObject *object, SundogApiErro
     g_autoptr(JsonObject) none = json_object_new();
     JsonObject *options = NULL;
     int64_t n = -1;
-    if (!sundog_field_get_object(object, "options", &options, error))
+    if (!sundog_field_read_object(object, SUNDOG_FIELD_OPTIONS, &options, error))
         return false;
     options = options ? options : none;
     if (!sundog_completion_request_read_sampling(request, options, error) ||
         !sundog_completion_request_read_stops(request, options, "stop", error) ||
-        !sundog_field_get_integer(options, "num_predict", -2, UINT32_MAX, &n, error))
+        !sundog_field_read_integer(options, SUNDOG_FIELD_NUM_PREDICT, &n, error))
         return false;
     request->submit.max_tokens = n > 0 ? (uint32_t)n : UINT32_MAX;
     return true;
@@ -96,7 +96,7 @@ read_format(SundogCompletionRequest *request, JsonObject *object, SundogApiError
         request->schema = json_node_copy(node);
         return true;
     }
-    if (!sundog_field_get_text(object, "format", &text, error))
+    if (!sundog_field_read_text(object, SUNDOG_FIELD_FORMAT, &text, error))
         return false;
     if (strcmp(text, "json") == 0)
         request->format = SUNDOG_ANSWER_FORMAT_JSON;
@@ -114,7 +114,7 @@ read_think(SundogCompletionRequest *request, JsonObject *object, SundogApiError 
         return true;
     /* "low", "medium" or "high" is how much, which is on. */
     if (json_node_get_value_type(node) != G_TYPE_STRING &&
-        !sundog_field_get_boolean(object, "think", &thinks, error))
+        !sundog_field_read_boolean(object, SUNDOG_FIELD_THINK, &thinks, error))
         return false;
     request->reasoning = thinks ? SUNDOG_REASONING_ON : SUNDOG_REASONING_OFF;
     return true;
@@ -156,7 +156,7 @@ sundog_ollama_request_read(SundogExchange *exchange, JsonObject *object, SundogA
     if (!request)
         return NULL;
     request->stream = true;
-    if (!sundog_field_get_boolean(object, "stream", &request->stream, error) ||
+    if (!sundog_field_read_boolean(object, SUNDOG_FIELD_LINES_STREAM, &request->stream, error) ||
         !sundog_ollama_read_keep_alive(object, &request->keep_alive_ms, error) ||
         !check_later(object, error) || !read_options(request, object, error) ||
         !read_format(request, object, error) || !read_think(request, object, error))

@@ -22,10 +22,10 @@ read_prompt(SundogPrompt *prompt, const SundogCoreText *core, JsonObject *object
 {
     const char *text = "", *system = "", *suffix = "";
     bool is_raw = false;
-    if (!sundog_field_get_text(object, "prompt", &text, error) ||
-        !sundog_field_get_text(object, "system", &system, error) ||
-        !sundog_field_get_text(object, "suffix", &suffix, error) ||
-        !sundog_field_get_boolean(object, "raw", &is_raw, error))
+    if (!sundog_field_read_text(object, SUNDOG_FIELD_PROMPT, &text, error) ||
+        !sundog_field_read_text(object, SUNDOG_FIELD_SYSTEM_TEXT, &system, error) ||
+        !sundog_field_read_text(object, SUNDOG_FIELD_SUFFIX, &suffix, error) ||
+        !sundog_field_read_boolean(object, SUNDOG_FIELD_RAW, &is_raw, error))
         return false;
     if (*suffix) {
         prompt->tokens = sundog_infill_encode(core, text, suffix, NULL);

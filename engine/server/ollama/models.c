@@ -233,8 +233,8 @@ sundog_ollama_copy(SundogExchange *exchange)
     g_autoptr(GError) reason = NULL;
     if (!request)
         return;
-    if (!sundog_field_get_text(request, "source", &source, &error) ||
-        !sundog_field_get_text(request, "destination", &destination, &error)) {
+    if (!sundog_field_read_text(request, SUNDOG_FIELD_SOURCE, &source, &error) ||
+        !sundog_field_read_text(request, SUNDOG_FIELD_DESTINATION, &destination, &error)) {
         sundog_exchange_fail(exchange, error);
         return;
     }

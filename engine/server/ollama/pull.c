@@ -155,7 +155,7 @@ sundog_ollama_pull(SundogExchange *exchange)
         return;
     g_autofree char *name = sundog_ollama_dup_model(object, &error);
     g_autoptr(JsonObject) job = NULL;
-    if (name && sundog_field_get_boolean(object, "stream", &stream, &error))
+    if (name && sundog_field_read_boolean(object, SUNDOG_FIELD_LINES_STREAM, &stream, &error))
         job = add_job(server, name, &error);
     if (!job) {
         sundog_exchange_fail(exchange, error);

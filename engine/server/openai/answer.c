@@ -286,7 +286,7 @@ sundog_openai_answer(SundogExchange *exchange, SundogOpenaiKind kind,
         return;
     g_autoptr(SundogCompletionRequest) request = NULL;
     bool include_usage = false;
-    if (sundog_field_get_text(object, "model", &model, &error) &&
+    if (sundog_field_read_text(object, SUNDOG_FIELD_MODEL, &model, &error) &&
         (request = sundog_completion_request_new_for(exchange, model, &error)) &&
         sundog_openai_request_read(request, object, &include_usage, &error) &&
         read_prompt(request, object, &error)) {

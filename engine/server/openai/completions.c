@@ -70,7 +70,7 @@ sundog_openai_prompt_read(SundogCompletionRequest *request, JsonObject *object,
 {
     JsonNode *node = sundog_field_get(object, "prompt");
     const char *suffix = "";
-    if (!sundog_field_get_text(object, "suffix", &suffix, error))
+    if (!sundog_field_read_text(object, SUNDOG_FIELD_SUFFIX, &suffix, error))
         return false;
     if (*suffix && node && json_node_get_value_type(node) == G_TYPE_STRING)
         return read_infill(request, json_node_get_string(node), suffix, error);

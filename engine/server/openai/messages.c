@@ -9,9 +9,10 @@ sundog_openai_messages_read(SundogPrompt *prompt, JsonObject *object, SundogApiE
 {
     JsonArray *messages = NULL;
     JsonObject *variables = NULL;
-    if (!sundog_field_get_array(object, "messages", &messages, error) ||
-        !sundog_field_get_object(object, "chat_template_kwargs", &variables, error) ||
-        !sundog_field_get_boolean(object, "add_generation_prompt", &prompt->adds_turn, error))
+    if (!sundog_field_read_array(object, SUNDOG_FIELD_MESSAGES, &messages, error) ||
+        !sundog_field_read_object(object, SUNDOG_FIELD_CHAT_TEMPLATE_KWARGS, &variables, error) ||
+        !sundog_field_read_boolean(object, SUNDOG_FIELD_ADD_GENERATION_PROMPT, &prompt->adds_turn,
+                                   error))
         return false;
     if (!messages || json_array_get_length(messages) == 0)
         return sundog_api_error_set(error, SUNDOG_API_ERROR_MISSING, "messages", "messages", NULL);

@@ -132,7 +132,7 @@ read_biases(SundogCompletionRequest *request, JsonObject *object, SundogApiError
     JsonObject *biases = NULL;
     JsonObjectIter iter;
     const char *key;
-    if (!sundog_field_get_object(object, "logit_bias", &biases, error))
+    if (!sundog_field_read_object(object, SUNDOG_FIELD_LOGIT_BIAS, &biases, error))
         return false;
     if (!biases || json_object_get_size(biases) == 0)
         return true;
@@ -157,9 +157,9 @@ read_stream(SundogCompletionRequest *request, JsonObject *object, bool *include_
             SundogApiError **error)
 {
     JsonObject *options = NULL, *own = NULL;
-    if (!sundog_field_get_boolean(object, "stream", &request->stream, error) ||
-        !sundog_field_get_object(object, "stream_options", &options, error) ||
-        !sundog_field_get_object(object, "sundog", &own, error))
+    if (!sundog_field_read_boolean(object, SUNDOG_FIELD_STREAM, &request->stream, error) ||
+        !sundog_field_read_object(object, SUNDOG_FIELD_STREAM_OPTIONS, &options, error) ||
+        !sundog_field_read_object(object, SUNDOG_FIELD_SUNDOG, &own, error))
         return false;
     return (!options || sundog_field_get_boolean(options, "include_usage", include_usage, error)) &&
            (!own || sundog_field_get_boolean(own, "progress", &request->progress, error));

@@ -148,7 +148,8 @@ static bool
 read_conversation(SundogResponsesRequest *responses, SundogServer *server, JsonObject *object,
                   SundogApiError **error)
 {
-    if (!sundog_field_get_text(object, "previous_response_id", &responses->previous, error))
+    if (!sundog_field_read_text(object, SUNDOG_FIELD_PREVIOUS_RESPONSE_ID, &responses->previous,
+                                error))
         return false;
     responses->conversation = json_array_new();
     JsonArray *before = responses->previous ? sundog_stored_responses_get_conversation(
@@ -169,7 +170,7 @@ read_messages(SundogResponsesRequest *responses, JsonObject *object, SundogApiEr
 {
     SundogPrompt *prompt = &responses->request->prompt;
     const char *instructions = "";
-    if (!sundog_field_get_text(object, "instructions", &instructions, error))
+    if (!sundog_field_read_text(object, SUNDOG_FIELD_INSTRUCTIONS, &instructions, error))
         return false;
     prompt->messages = json_array_new();
     if (*instructions) {
@@ -188,7 +189,7 @@ read_tools(SundogPrompt *prompt, SundogServer *server, JsonObject *object, Sundo
 {
     static const char *const keys[] = {"name", "description", "parameters", "strict"};
     JsonArray *given = NULL;
-    if (!sundog_field_get_array(object, "tools", &given, error))
+    if (!sundog_field_read_array(object, SUNDOG_FIELD_TOOLS, &given, error))
         return false;
     JsonArray *tools = json_array_new();
     for (guint i = 0; given && i < json_array_get_length(given); i++) {
@@ -218,7 +219,7 @@ static bool
 read_format(SundogCompletionRequest *request, JsonObject *object, SundogApiError **error)
 {
     JsonObject *text = NULL, *format = NULL;
-    if (!sundog_field_get_object(object, "text", &text, error) ||
+    if (!sundog_field_read_object(object, SUNDOG_FIELD_TEXT, &text, error) ||
         (text && !sundog_field_get_object(text, "format", &format, error)))
         return false;
     const char *type = sundog_json_get_string(format, "type", "text");
@@ -237,12 +238,12 @@ read_rest(SundogResponsesRequest *responses, JsonObject *object, SundogApiError 
     int64_t n = UINT32_MAX;
     bool is_parallel = true, is_background = false;
     responses->is_stored = true;
-    if (!sundog_field_get_boolean(object, "store", &responses->is_stored, error) ||
-        !sundog_field_get_boolean(object, "stream", &request->stream, error) ||
-        !sundog_field_get_boolean(object, "background", &is_background, error) ||
-        !sundog_field_get_boolean(object, "parallel_tool_calls", &is_parallel, error) ||
-        !sundog_field_get_object(object, "reasoning", &reasoning, error) ||
-        !sundog_field_get_integer(object, "max_output_tokens", 1, UINT32_MAX, &n, error))
+    if (!sundog_field_read_boolean(object, SUNDOG_FIELD_STORE, &responses->is_stored, error) ||
+        !sundog_field_read_boolean(object, SUNDOG_FIELD_STREAM, &request->stream, error) ||
+        !sundog_field_read_boolean(object, SUNDOG_FIELD_BACKGROUND, &is_background, error) ||
+        !sundog_field_read_boolean(object, SUNDOG_FIELD_PARALLEL_TOOL_CALLS, &is_parallel, error) ||
+        !sundog_field_read_object(object, SUNDOG_FIELD_REASONING, &reasoning, error) ||
+        !sundog_field_read_integer(object, SUNDOG_FIELD_MAX_OUTPUT_TOKENS, &n, error))
         return false;
     if (is_background)
         return sundog_api_error_set(error, SUNDOG_API_ERROR_UNSUPPORTED, "background", "background",
@@ -262,7 +263,7 @@ sundog_responses_request_read(SundogResponsesRequest *responses, SundogExchange 
 {
     SundogServer *server = sundog_exchange_get_server(exchange);
     const char *model = NULL;
-    if (!sundog_field_get_text(object, "model", &model, error))
+    if (!sundog_field_read_text(object, SUNDOG_FIELD_MODEL, &model, error))
         return false;
     responses->request = sundog_completion_request_new_for(exchange, model, error);
     return responses->request && read_rest(responses, object, error) &&

@@ -23,7 +23,7 @@ sundog_openai_tool_choice_read(SundogCompletionRequest *request, JsonObject *obj
             return false;
         request->tool_choice = SUNDOG_TOOL_CHOICE_NAMED;
         request->tool_name = g_strdup(text);
-    } else if (sundog_field_get_text(object, "tool_choice", &text, error)) {
+    } else if (sundog_field_read_text(object, SUNDOG_FIELD_TOOL_CHOICE, &text, error)) {
         for (guint i = 0; i < G_N_ELEMENTS(names); i++)
             if (strcmp(names[i], text) == 0) {
                 request->tool_choice = SUNDOG_TOOL_CHOICE_AUTO + i;
@@ -59,7 +59,7 @@ read_response_format(SundogCompletionRequest *request, JsonObject *object, Sundo
 {
     JsonObject *format = NULL, *schema = NULL;
     const char *type = "text";
-    if (!sundog_field_get_object(object, "response_format", &format, error))
+    if (!sundog_field_read_object(object, SUNDOG_FIELD_RESPONSE_FORMAT, &format, error))
         return false;
     if (!format)
         return true;
@@ -82,8 +82,8 @@ read_guided(SundogCompletionRequest *request, JsonObject *object, SundogApiError
 {
     const char *pattern = NULL;
     JsonArray *choices = NULL;
-    if (!sundog_field_get_text(object, "guided_regex", &pattern, error) ||
-        !sundog_field_get_array(object, "guided_choice", &choices, error))
+    if (!sundog_field_read_text(object, SUNDOG_FIELD_GUIDED_REGEX, &pattern, error) ||
+        !sundog_field_read_array(object, SUNDOG_FIELD_GUIDED_CHOICE, &choices, error))
         return false;
     if (pattern) {
         request->format = SUNDOG_ANSWER_FORMAT_PATTERN;
@@ -108,16 +108,16 @@ static bool
 read_grammar(SundogCompletionRequest *request, JsonObject *object, SundogApiError **error)
 {
     const char *grammar = NULL;
-    JsonNode *schema = sundog_field_get(object, "json_schema");
-    if (!sundog_field_get_text(object, "grammar", &grammar, error))
+    JsonObject *schema = NULL;
+    if (!sundog_field_read_text(object, SUNDOG_FIELD_GRAMMAR, &grammar, error) ||
+        !sundog_field_read_object(object, SUNDOG_FIELD_JSON_SCHEMA, &schema, error))
         return false;
     if (grammar && *grammar) {
         request->format = SUNDOG_ANSWER_FORMAT_GRAMMAR;
         request->grammar = g_strdup(grammar);
-    } else if (schema && JSON_NODE_HOLDS_OBJECT(schema) &&
-               json_object_get_size(json_node_get_object(schema)) > 0) {
+    } else if (schema && json_object_get_size(schema) > 0) {
         request->format = SUNDOG_ANSWER_FORMAT_SCHEMA;
-        request->schema = json_node_copy(schema);
+        request->schema = json_node_copy(json_object_get_member(object, "json_schema"));
     }
     return true;
 }
@@ -127,7 +127,7 @@ static bool
 read_effort(SundogCompletionRequest *request, JsonObject *object, SundogApiError **error)
 {
     const char *effort = NULL;
-    if (!sundog_field_get_text(object, "reasoning_effort", &effort, error))
+    if (!sundog_field_read_text(object, SUNDOG_FIELD_REASONING_EFFORT, &effort, error))
         return false;
     if (effort && strcmp(effort, "none") == 0)
         request->reasoning = SUNDOG_REASONING_OFF;
@@ -142,8 +142,8 @@ sundog_openai_tools_read(SundogCompletionRequest *request, JsonObject *object,
 {
     JsonArray *tools = NULL;
     bool is_parallel = true;
-    if (!sundog_field_get_array(object, "tools", &tools, error) ||
-        !sundog_field_get_boolean(object, "parallel_tool_calls", &is_parallel, error) ||
+    if (!sundog_field_read_array(object, SUNDOG_FIELD_TOOLS, &tools, error) ||
+        !sundog_field_read_boolean(object, SUNDOG_FIELD_PARALLEL_TOOL_CALLS, &is_parallel, error) ||
         !sundog_openai_tool_choice_read(request, object, error) ||
         !read_effort(request, object, error) || !read_response_format(request, object, error) ||
         !read_grammar(request, object, error) || !read_guided(request, object, error))
