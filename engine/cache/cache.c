@@ -221,6 +221,21 @@ keep_tail(SundogCache *cache, SundogSequenceState *state, const uint32_t *tokens
 }
 
 void
+sundog_cache_share_tail(SundogCache *cache, const SundogSequenceState *state,
+                        const uint32_t *tokens)
+{
+    uint32_t page_tokens = cache->options.page_tokens;
+    uint32_t n_tail = state->n_valid % page_tokens;
+    if (!state->keeps || cache->states || n_tail == 0 ||
+        sundog_page_pool_get_n_free(cache->pool) == 0)
+        return;
+    int32_t page = sundog_page_pool_lease(cache->pool);
+    cache->options.copy_page(state->pages[state->n_shared], page, cache->options.data);
+    sundog_prefix_tree_insert(cache->tree, last_shared(state),
+                              tokens + (size_t)state->n_shared * page_tokens, n_tail, page);
+}
+
+void
 sundog_cache_close_sequence(SundogCache *cache, SundogSequenceState *state, const uint32_t *tokens,
                             SundogClose how)
 {

@@ -85,6 +85,10 @@ void sundog_cache_extend(SundogCache *cache, SundogSequenceState *state, uint32_
  * from here on; an entry of the page table may change to an equal page that was there before. */
 void sundog_cache_advance(SundogCache *cache, SundogSequenceState *state, const uint32_t *tokens,
                           uint32_t n_valid);
+/* Leaves a copy of the last page, which is not full, for others that go on from the same tokens while this
+ * sequence does; nothing where no page is free. Of pages alone: recurrent state has moved on by then. */
+void sundog_cache_share_tail(SundogCache *cache, const SundogSequenceState *state,
+                             const uint32_t *tokens);
 /* Ends the lease of everything; tokens as in advance. */
 void sundog_cache_close_sequence(SundogCache *cache, SundogSequenceState *state,
                                  const uint32_t *tokens, SundogClose how);

@@ -160,17 +160,30 @@ fill_masks(SundogRequest *request, const SundogStepRunner *runner)
     }
 }
 
+/* Entries that a row of the request may have. */
+static uint32_t
+count_biases(const SundogRequest *request, const SundogStepRunner *runner)
+{
+    uint32_t n_dry = sundog_dry_is_on(&request->dry) ? SUNDOG_DRY_MAX_TOKENS : 0;
+    return MIN(request->n_biases + n_dry, runner->max.bias / SUNDOG_BIAS_WORDS);
+}
+
 static void
 fill_biases(const SundogRequest *request, const SundogStepSize *size,
             const SundogStepRunner *runner)
 {
+    uint32_t n_dry_room = count_biases(request, runner) - request->n_biases;
     for (uint32_t i = 0; i <= request->n_drafts; i++) {
         uint32_t row = request->logit_row + i;
-        if (request->n_biases > 0) {
-            memcpy(runner->bias + (size_t)row * size->bias, request->biases,
-                   request->n_biases * sizeof *request->biases);
+        SundogBias *biases = (SundogBias *)(void *)(runner->bias + (size_t)row * size->bias);
+        uint32_t n = request->n_biases;
+        if (n > 0)
+            memcpy(biases, request->biases, n * sizeof *biases);
+        if (n_dry_room > 0) {
+            n += sundog_dry_write(&request->dry, request->tokens, request->n_tokens + i, biases + n,
+                                  n_dry_room);
         }
-        runner->sampling[row].n_bias = request->n_biases;
+        runner->sampling[row].n_bias = n;
     }
 }
 
@@ -180,7 +193,7 @@ sundog_constraints_fill(SundogRequest *const *requests, SundogStepSize *size,
 {
     for (uint32_t i = 0; i < size->n_sequences; i++) {
         if (requests[i]->logit_row != UINT32_MAX) {
-            size->bias = MAX(size->bias, requests[i]->n_biases * SUNDOG_BIAS_WORDS);
+            size->bias = MAX(size->bias, count_biases(requests[i], runner) * SUNDOG_BIAS_WORDS);
             size->mask = requests[i]->match.matcher ? runner->max.mask : size->mask;
         }
     }

@@ -3,7 +3,7 @@
 /*
  * The constraints of a scheduler's requests: the vocabulary's bytes, the matchers of the automata that
  * were asked for, of which those used last are kept, and the rows of the sample program's mask and
- * biases. One thread.
+ * biases, to which what a request holds against repetition is added. One thread.
  */
 
 #include "engine/schedule/request.h"

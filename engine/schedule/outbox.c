@@ -15,7 +15,9 @@ struct SundogOutbox {
     TokenRow *rows; /* [max_rows] */
     uint32_t n_rows;
     uint32_t max_rows;
+    SundogTokenScore *scores; /* [max_rows, SUNDOG_MAX_SCORES] */
 };
+G_STATIC_ASSERT(SUNDOG_WIRE_MAX_SCORES == SUNDOG_MAX_SCORES);
 
 SundogOutbox *
 sundog_outbox_new(GByteArray *bytes, uint32_t max_rows)
@@ -24,6 +26,7 @@ sundog_outbox_new(GByteArray *bytes, uint32_t max_rows)
     outbox->bytes = bytes;
     outbox->rows = g_new0(TokenRow, max_rows);
     outbox->max_rows = max_rows;
+    outbox->scores = g_new0(SundogTokenScore, (size_t)max_rows * SUNDOG_MAX_SCORES);
     return outbox;
 }
 
@@ -32,6 +35,7 @@ sundog_outbox_free(SundogOutbox *outbox)
 {
     if (outbox) {
         g_free(outbox->rows);
+        g_free(outbox->scores);
         g_free(outbox);
     }
 }
@@ -57,6 +61,21 @@ sundog_outbox_token(SundogOutbox *outbox, const SundogRequest *request, uint32_t
     g_assert(outbox->n_rows < outbox->max_rows);
     outbox->rows[outbox->n_rows++] =
         (TokenRow){request->id, request->n_tokens - request->n_prompt, token};
+}
+
+void
+sundog_outbox_scores(SundogOutbox *outbox, const SundogRequest *request, uint32_t position,
+                     const SundogScore *rows, uint32_t n_rows)
+{
+    uint32_t n_each = request->n_scores;
+    g_assert(n_rows <= outbox->max_rows && n_each <= SUNDOG_MAX_SCORES);
+    for (uint32_t i = 0; i < n_rows * n_each; i++) {
+        const SundogScore *score = &rows[i / n_each * SUNDOG_MAX_SCORES + i % n_each];
+        outbox->scores[i].token = (uint32_t)score->token;
+        outbox->scores[i].log_probability = (double)score->log_probability;
+    }
+    const SundogScores scores = {request->id, position, n_each, outbox->scores, n_rows};
+    sundog_frame_append(outbox->bytes, SUNDOG_MESSAGE_SCORES, sundog_scores_pack(&scores));
 }
 
 void

@@ -18,6 +18,9 @@ void sundog_outbox_admitted(SundogOutbox *outbox, const SundogRequest *request);
 void sundog_outbox_prefill(SundogOutbox *outbox, const SundogRequest *request);
 /* The token that comes next in the request; call before it is appended. */
 void sundog_outbox_token(SundogOutbox *outbox, const SundogRequest *request, uint32_t token);
+/* The scores of the request's tokens from `position` on: rows [n_rows, SUNDOG_MAX_SCORES] of a step. */
+void sundog_outbox_scores(SundogOutbox *outbox, const SundogRequest *request, uint32_t position,
+                          const SundogScore *rows, uint32_t n_rows);
 /* One frame of the tokens since the last; none where there was none. */
 void sundog_outbox_end_step(SundogOutbox *outbox, uint64_t step);
 void sundog_outbox_finish(SundogOutbox *outbox, const SundogFinish *finish);

@@ -123,6 +123,13 @@ find_buffers(SundogReplayRunner *runner)
     return NULL;
 }
 
+/* On a GPU the program has none. */
+static const SundogScore *
+find_scores(const SundogReplayRunner *runner)
+{
+    return sundog_replay_get_buffer(runner->replay, "scores");
+}
+
 static SundogStepSize
 get_max(const SundogShape *bounds)
 {
@@ -186,6 +193,7 @@ sundog_replay_runner_new(SundogReplay *replay, const SundogCore *core, GError **
                     "the core's programs have no buffer \"%s\": prepare it again", missing);
         return NULL;
     }
+    runner->table.scores = find_scores(runner);
     add_states(runner, core);
     return g_steal_pointer(&runner);
 }

@@ -14,7 +14,12 @@ get_sampling(const SundogSubmit *submit)
         .repetition_penalty = (float)submit->repetition_penalty,
         .presence_penalty = (float)submit->presence_penalty,
         .frequency_penalty = (float)submit->frequency_penalty,
+        .typical_p = (float)submit->typical_p,
+        .top_n_sigma = (float)submit->top_n_sigma,
+        .xtc_probability = (float)submit->xtc_probability,
+        .xtc_threshold = (float)submit->xtc_threshold,
         .top_k = submit->top_k,
+        .n_scores = submit->n_scores,
     };
 }
 
@@ -41,11 +46,17 @@ sundog_request_new(const SundogSubmit *submit, uint32_t n_limit, uint32_t sequen
         request->biases[i] =
             (SundogBias){(int32_t)submit->biases[i].token, (float)submit->biases[i].amount};
     }
+    sundog_dry_init(&request->dry, &submit->dry, n_limit);
+    request->follows = submit->follows;
+    request->n_scores = submit->n_scores;
+    request->n_scored = 1;
+    request->n_to_score = submit->flags & SUNDOG_SUBMIT_SCORE_PROMPT ? submit->n_prompt : 0;
     request->penalty_window = submit->penalty_window;
     request->penalizes = submit->repetition_penalty != 1 || submit->presence_penalty != 0 ||
                          submit->frequency_penalty != 0;
-    request->keeps = !(submit->flags & SUNDOG_SUBMIT_NO_PREFIX);
-    request->drafts = !(submit->flags & SUNDOG_SUBMIT_NO_DRAFTS);
+    /* What is kept of a prefix are its keys and values, and no logits. */
+    request->keeps = !(submit->flags & (SUNDOG_SUBMIT_NO_PREFIX | SUNDOG_SUBMIT_SCORE_PROMPT));
+    request->drafts = !(submit->flags & SUNDOG_SUBMIT_NO_DRAFTS) && request->n_tokens < n_limit;
     if (request->drafts)
         sundog_draft_init(&request->draft, n_limit);
     request->state.pages = g_new0(int32_t, sequence_pages);
@@ -62,6 +73,7 @@ sundog_request_free(SundogRequest *request)
         sundog_match_clear(&request->match);
         g_free(request->state.pages);
         sundog_draft_clear(&request->draft);
+        sundog_dry_clear(&request->dry);
         g_free(request);
     }
 }
@@ -70,6 +82,20 @@ uint32_t
 sundog_request_get_n_left(const SundogRequest *request)
 {
     return request->n_tokens - request->state.n_valid;
+}
+
+uint32_t
+sundog_request_get_first_given(const SundogRequest *request)
+{
+    return MAX(request->state.n_valid, request->n_scored - 1);
+}
+
+uint32_t
+sundog_request_count_given(const SundogRequest *request, uint32_t n_rows)
+{
+    uint32_t first = sundog_request_get_first_given(request);
+    uint32_t end = MIN(request->state.n_valid + n_rows + 1, request->n_to_score);
+    return end > first + 1 ? end - first - 1 : 0;
 }
 
 bool
@@ -101,6 +127,17 @@ sundog_request_fill_sampling(const SundogRequest *request, uint32_t n_tokens,
     sampling->n_history = n_history;
     memcpy(history, request->tokens + n_tokens - n_history, n_history * sizeof *history);
     memset(history + n_history, 0xff, (width - n_history) * sizeof *history);
+}
+
+void
+sundog_request_fill_given(const SundogRequest *request, uint32_t index, SundogSampling *sampling,
+                          int32_t *history, uint32_t width)
+{
+    *sampling = (SundogSampling){.top_p = 1,
+                                 .repetition_penalty = 1,
+                                 .n_scores = request->n_scores,
+                                 .given = request->tokens[index] + 1};
+    memset(history, 0xff, width * sizeof *history);
 }
 
 SundogFinish

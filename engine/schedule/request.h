@@ -7,6 +7,7 @@
 
 #include "engine/cache/cache.h"
 #include "engine/schedule/draft.h"
+#include "engine/schedule/dry.h"
 #include "engine/schedule/matcher.h"
 #include "engine/wire/messages.h"
 #include "kernels/contract/sample.h"
@@ -27,8 +28,14 @@ typedef struct {
     SundogSampling sampling; /* without position and n_history */
     SundogBias *biases;      /* [n_biases] */
     uint32_t n_biases;
-    SundogMatch match; /* of its constraint; without a matcher where it has none */
-    bool is_stuck;     /* no token is allowed, or the constraint cannot be followed */
+    SundogDryState dry;
+    uint64_t follows;    /* id of an older request with the same prompt, or 0 */
+    bool leads;          /* others follow it */
+    uint32_t n_scores;   /* entries told of each token; 0: none */
+    uint32_t n_scored;   /* leading tokens whose scores were told; all where none are wanted */
+    uint32_t n_to_score; /* leading tokens that are to be scored as they stand: the prompt's */
+    SundogMatch match;   /* of its constraint; without a matcher where it has none */
+    bool is_stuck;       /* no token is allowed, or the constraint cannot be followed */
     uint32_t penalty_window;
     bool penalizes;
     bool keeps; /* takes part in reuse */
@@ -45,6 +52,8 @@ typedef struct {
     uint32_t n_rows;    /* tokens of it in the step, drafts included; 0: not in it */
     uint32_t n_drafts;  /* guessed tokens behind its own */
     uint32_t logit_row; /* of its last token, those of the drafts follow; or UINT32_MAX */
+    uint32_t n_given;   /* rows of logits that only score the tokens after them */
+    uint32_t given_row; /* the first of these */
 
     int64_t arrived_us;
     int64_t started_us; /* of its first step */
@@ -60,6 +69,10 @@ void sundog_request_free(SundogRequest *request);
 
 /* Tokens that must still run before the next can be sampled: 1 while decoding. */
 uint32_t sundog_request_get_n_left(const SundogRequest *request);
+/* How many of its next n_rows tokens need a row of logits for the score of the token after them, and the
+ * index of the first that does. */
+uint32_t sundog_request_count_given(const SundogRequest *request, uint32_t n_rows);
+uint32_t sundog_request_get_first_given(const SundogRequest *request);
 bool sundog_request_is_end(const SundogRequest *request, uint32_t token);
 /* How many tokens the penalties look at, at most `width`, once n_tokens are there. */
 uint32_t sundog_request_get_n_history(const SundogRequest *request, uint32_t n_tokens,
@@ -68,6 +81,9 @@ uint32_t sundog_request_get_n_history(const SundogRequest *request, uint32_t n_t
  * least get_n_history(). */
 void sundog_request_fill_sampling(const SundogRequest *request, uint32_t n_tokens,
                                   SundogSampling *sampling, int32_t *history, uint32_t width);
+/* Fills the row that scores tokens[index]. */
+void sundog_request_fill_given(const SundogRequest *request, uint32_t index,
+                               SundogSampling *sampling, int32_t *history, uint32_t width);
 /* The message of its end, at a time and in a step. */
 SundogFinish sundog_request_get_finish(const SundogRequest *request, SundogFinishReason reason,
                                        uint64_t step, int64_t now_us);

@@ -74,15 +74,30 @@ open_request(SundogScheduler *scheduler, SundogRequest *request)
     return true;
 }
 
+/* Whether it waits for the prompt of the one it follows. That one is older, so that none waits for ever. */
+static bool
+is_held(const SundogScheduler *scheduler, const SundogRequest *request)
+{
+    const SundogRequest *leader =
+        request->follows ? g_hash_table_lookup(scheduler->requests, &request->follows) : NULL;
+    return leader && leader->arrival < request->arrival && !leader->sampled &&
+           leader->state.n_valid < leader->n_prompt;
+}
+
 void
 sundog_scheduler_admit_waiting(SundogScheduler *scheduler)
 {
-    while (scheduler->n_running < scheduler->runner->max.n_sequences) {
-        SundogRequest *request = g_queue_peek_head(&scheduler->waiting);
-        if (!request || !open_request(scheduler, request))
-            return;
-        g_queue_pop_head(&scheduler->waiting);
-        insert_running(scheduler, request);
+    GList *link = scheduler->waiting.head;
+    while (link && scheduler->n_running < scheduler->runner->max.n_sequences) {
+        SundogRequest *request = link->data;
+        GList *next = link->next;
+        if (!is_held(scheduler, request)) {
+            if (!open_request(scheduler, request))
+                return;
+            g_queue_delete_link(&scheduler->waiting, link);
+            insert_running(scheduler, request);
+        }
+        link = next;
     }
 }
 

@@ -122,11 +122,18 @@ find_fault(const SundogScheduler *scheduler, const SundogSubmit *submit, SundogF
         return g_strdup_printf("%u biases where at most %u are allowed", submit->n_biases,
                                scheduler->runner->max.bias / SUNDOG_BIAS_WORDS);
     }
+    if (!scheduler->runner->scores &&
+        (submit->n_scores > 0 || submit->top_n_sigma > 0 || submit->xtc_probability > 0 ||
+         (submit->typical_p > 0 && submit->typical_p < 1))) {
+        return g_strdup(
+            "log probabilities, top_n_sigma, typical_p and xtc are not there for a core of "
+            "this GPU: use one of the target host");
+    }
     if (g_hash_table_size(scheduler->requests) >= scheduler->options.max_queued) {
         *code = SUNDOG_FAULT_INTERNAL;
         return g_strdup_printf("%u requests wait already", scheduler->options.max_queued);
     }
-    if (submit->n_prompt >= scheduler->context_length) {
+    if (submit->n_prompt >= scheduler->context_length + (submit->max_tokens == 0)) {
         *code = SUNDOG_FAULT_CONTEXT_LENGTH;
         return g_strdup_printf("the prompt has %u tokens and the context holds %u, with room for "
                                "the answer",
@@ -180,7 +187,8 @@ sundog_scheduler_submit(SundogScheduler *scheduler, const SundogSubmit *submit, 
     uint64_t n_limit =
         MIN((uint64_t)submit->n_prompt + submit->max_tokens, (uint64_t)scheduler->context_length);
     uint64_t n_tokens = (uint64_t)submit->n_prompt + submit->n_produced;
-    if (n_tokens >= n_limit) { /* resubmitted when it was full already */
+    /* Resubmitted when it was full already. */
+    if (n_tokens >= n_limit && !(submit->flags & SUNDOG_SUBMIT_SCORE_PROMPT)) {
         SundogFinish finish = {.id = submit->id,
                                .reason = SUNDOG_FINISH_LENGTH,
                                .n_prompt = submit->n_prompt,
@@ -197,6 +205,9 @@ sundog_scheduler_submit(SundogScheduler *scheduler, const SundogSubmit *submit, 
         sundog_request_free(request);
         return;
     }
+    SundogRequest *leader = g_hash_table_lookup(scheduler->requests, &request->follows);
+    if (leader)
+        leader->leads = true;
     g_hash_table_insert(scheduler->requests, &request->id, request);
     g_queue_push_tail(&scheduler->waiting, request);
 }

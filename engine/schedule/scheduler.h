@@ -11,6 +11,9 @@
  * without. Recurrent state that has taken a wrong guess in is given up for a copy from before the step, and
  * what was right runs again in the next one.
  *
+ * Followers: a request that names an older one with the same prompt waits until that prompt is computed,
+ * and then shares its pages; the last one, which is not full, as a copy. So choices of one answer branch.
+ *
  * Pages: a request is admitted with pages for its tokens and one page to grow. When the pool runs out,
  * prefixes that nobody uses go first, then the youngest request gives its pages up and is readmitted
  * later with all its tokens; the oldest always goes on. A token depends on its own request alone.

@@ -48,6 +48,20 @@ n_pages_read(const SundogStepBatch *batch, const SundogRequest *request)
     return (request->state.n_valid + request->n_rows + page_tokens - 1) / page_tokens;
 }
 
+/* A row for each token whose next one is to be scored; first_row is the step's row of its next token. */
+static void
+add_given_rows(SundogStepBatch *batch, SundogRequest *request, uint32_t first_row, uint32_t n_rows)
+{
+    SundogStepSize *size = &batch->size;
+    uint32_t first = sundog_request_get_first_given(request) - request->state.n_valid;
+    request->given_row = size->n_logit_rows;
+    request->n_given = sundog_request_count_given(request, n_rows);
+    for (uint32_t i = 0; i < request->n_given; i++) {
+        g_assert(size->n_logit_rows < batch->runner->max.n_logit_rows);
+        batch->runner->logit_rows[size->n_logit_rows++] = (int32_t)(first_row + first + i);
+    }
+}
+
 /* One row for the last token and for each draft behind it. */
 static void
 add_logit_rows(SundogStepBatch *batch, SundogRequest *request)
@@ -87,6 +101,7 @@ sundog_step_batch_add(SundogStepBatch *batch, SundogRequest *request, uint32_t n
     runner->first_row[size->n_sequences] = (int32_t)size->n_tokens;
     size->sequence_pages = MAX(size->sequence_pages, n_pages_read(batch, request));
 
+    add_given_rows(batch, request, size->n_tokens - request->n_rows, n_rows);
     request->logit_row = UINT32_MAX;
     if (n_rows == n_left)
         add_logit_rows(batch, request);
@@ -117,12 +132,25 @@ fill_sampling(const SundogStepBatch *batch, const SundogRequest *request)
     }
 }
 
+static void
+fill_given(const SundogStepBatch *batch, const SundogRequest *request)
+{
+    const SundogStepRunner *runner = batch->runner;
+    uint32_t width = batch->size.history, first = sundog_request_get_first_given(request);
+    for (uint32_t i = 0; i < request->n_given; i++) {
+        uint32_t row = request->given_row + i;
+        sundog_request_fill_given(request, first + i + 1, &runner->sampling[row],
+                                  runner->history + (size_t)row * width, width);
+    }
+}
+
 void
 sundog_step_batch_finish(SundogStepBatch *batch)
 {
     for (uint32_t i = 0; i < batch->size.n_sequences; i++) {
         const SundogRequest *request = batch->requests[i];
         fill_page_table(batch, i);
+        fill_given(batch, request);
         if (request->logit_row != UINT32_MAX)
             fill_sampling(batch, request);
     }

@@ -20,8 +20,8 @@ void sundog_step_batch_free(SundogStepBatch *batch);
 
 void sundog_step_batch_begin(SundogStepBatch *batch);
 /* Adds the next n_rows tokens that have not run, then n_drafts that stand behind them; pages for them
- * must be reserved. Where they reach the end of the tokens, the last gets a row of logits, and so does
- * each draft; else there are none. */
+ * must be reserved. Those that score the token after them get a row of logits; where they reach the end
+ * of the tokens, so do the last and each draft. */
 void sundog_step_batch_add(SundogStepBatch *batch, SundogRequest *request, uint32_t n_rows,
                            uint32_t n_drafts);
 void sundog_step_batch_finish(SundogStepBatch *batch);

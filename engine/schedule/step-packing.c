@@ -93,6 +93,28 @@ sundog_scheduler_pack_decoding(SundogScheduler *scheduler, uint32_t n_decoding)
     return n_extra;
 }
 
+/* Rows of logits that nobody needs in this step: each that runs and is not yet in it keeps one. */
+static uint32_t
+count_spare_rows(const SundogScheduler *scheduler)
+{
+    const SundogStepSize *size = &scheduler->batch->size;
+    uint32_t n_outside = scheduler->n_running - size->n_sequences;
+    return scheduler->runner->max.n_logit_rows - size->n_logit_rows - n_outside;
+}
+
+/* Tokens of its prompt for this step, at most n_most: where they are scored, as many as there are rows of
+ * logits for, and one always. */
+static uint32_t
+count_prefill_rows(const SundogScheduler *scheduler, const SundogRequest *request, uint32_t n_most)
+{
+    uint32_t n_rows = MIN(sundog_request_get_n_left(request), n_most);
+    n_rows = MIN(n_rows, count_to_checkpoint(scheduler, request));
+    if (request->n_to_score == 0)
+        return n_rows;
+    uint32_t n_unscored = sundog_request_get_first_given(request) - request->state.n_valid;
+    return MIN(n_rows, n_unscored + 1 + count_spare_rows(scheduler));
+}
+
 uint32_t
 sundog_scheduler_pack_prefill(SundogScheduler *scheduler)
 {
@@ -101,8 +123,7 @@ sundog_scheduler_pack_prefill(SundogScheduler *scheduler)
     for (uint32_t i = 0; i < scheduler->n_running && n_free > 0; i++) {
         SundogRequest *request = scheduler->running[i];
         if (!is_decoding(scheduler, request) && !request->restores) {
-            uint32_t n_rows = MIN(sundog_request_get_n_left(request), n_free);
-            n_rows = MIN(n_rows, count_to_checkpoint(scheduler, request));
+            uint32_t n_rows = count_prefill_rows(scheduler, request, n_free);
             pack_request(scheduler, request, n_rows, 0);
             n_free -= n_rows;
         }

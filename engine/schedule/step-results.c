@@ -72,16 +72,51 @@ take_token(SundogScheduler *scheduler, SundogRequest *request, int32_t token)
 
 /* The tokens of its own row and of the drafts that were right, up to an end. */
 static RowEnd
-take_tokens(SundogScheduler *scheduler, SundogRequest *request)
+draw_tokens(SundogScheduler *scheduler, SundogRequest *request)
 {
     RowEnd end = ROW_GOES_ON;
     if (request->logit_row == UINT32_MAX)
         return end;
     if (request->is_stuck)
         return ROW_IS_STUCK;
+    if (request->n_tokens == request->n_limit) /* the prompt alone was to be scored */
+        return ROW_IS_FULL;
     for (uint32_t i = 0; i <= request->n_drafts && end == ROW_GOES_ON; i++)
         end = take_token(scheduler, request, scheduler->runner->token[request->logit_row + i]);
     return end;
+}
+
+static void
+send_scores(SundogScheduler *scheduler, const SundogRequest *request, uint32_t position,
+            uint32_t first_row, uint32_t n_rows)
+{
+    if (request->n_scores > 0 && n_rows > 0)
+        sundog_outbox_scores(scheduler->outbox, request, position,
+                             scheduler->runner->scores + (size_t)first_row * SUNDOG_MAX_SCORES,
+                             n_rows);
+}
+
+static RowEnd
+take_tokens(SundogScheduler *scheduler, SundogRequest *request)
+{
+    uint32_t n_before = request->n_tokens;
+    RowEnd end = draw_tokens(scheduler, request);
+    send_scores(scheduler, request, n_before, request->logit_row, request->n_tokens - n_before);
+    return end;
+}
+
+/* The scores of prompt tokens, before the state says that their rows have run. False where the logits of
+ * one are not finite. */
+static bool
+take_given(SundogScheduler *scheduler, SundogRequest *request)
+{
+    uint32_t first = sundog_request_get_first_given(request);
+    for (uint32_t i = 0; i < request->n_given; i++)
+        if (scheduler->runner->token[request->given_row + i] < 0)
+            return false;
+    send_scores(scheduler, request, first + 1, request->given_row, request->n_given);
+    request->n_scored = request->n_given > 0 ? first + 1 + request->n_given : request->n_scored;
+    return true;
 }
 
 static void
@@ -122,6 +157,8 @@ advance_request(SundogScheduler *scheduler, SundogRequest *request, uint32_t n_w
     sundog_cache_advance(scheduler->cache, &request->state, request->tokens, n_written - n_wrong);
     if (!request->sampled)
         sundog_outbox_prefill(scheduler->outbox, request);
+    if (request->leads && request->state.n_valid == request->n_prompt)
+        sundog_cache_share_tail(scheduler->cache, &request->state, request->tokens);
 }
 
 void
@@ -132,8 +169,9 @@ sundog_scheduler_take_results(SundogScheduler *scheduler)
     for (uint32_t i = 0; i < n_sequences; i++) {
         SundogRequest *request = scheduler->batch->requests[i];
         uint32_t n_wrong = judge_drafts(scheduler, request);
+        bool finite = take_given(scheduler, request);
         advance_request(scheduler, request, n_wrong);
-        ends[i] = take_tokens(scheduler, request);
+        ends[i] = finite ? take_tokens(scheduler, request) : ROW_IS_NOT_FINITE;
     }
     sundog_outbox_end_step(scheduler->outbox, scheduler->statistics.n_steps);
     for (uint32_t i = 0; i < n_sequences; i++)

@@ -45,6 +45,9 @@ typedef struct {
     int32_t *mask;            /* [n_logit_rows, mask] bits of the tokens that may be chosen */
     int32_t *bias;            /* [n_logit_rows, bias] of SundogBias */
     const int32_t *token;     /* [n_logit_rows], -1 where the row's logits are not finite */
+    const SundogScore
+        *scores; /* [n_logit_rows, SUNDOG_MAX_SCORES]; NULL where the program has none, and
+                                  leaves out what sample.h says is the host's alone */
 
     /* False where the step could not run; an error says why, and the state of its sequences is lost. */
     /* The sample program's inputs may be filled until sample() is called: on a device, forward() has then

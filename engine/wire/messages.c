@@ -6,6 +6,8 @@
 
 /* Penalties are added to or multiplied with logits in f32: far inside its range, far outside use. */
 #define MAX_PENALTY 1e6
+/* A probability of 1 may be rounded up. */
+#define SLACK 1e-3
 
 static const char *const finish_reasons[] = {
     [SUNDOG_FINISH_STOP] = "stop",
@@ -113,15 +115,19 @@ borrow_biases(GVariant *payload, gsize index, uint32_t *n_biases)
 GVariant *
 sundog_submit_pack(const SundogSubmit *submit)
 {
-    return g_variant_new("(t@au@auu@au(dddddduitu)@au@a(ud))", submit->id,
+    return g_variant_new("(t@au@auu@au(dddddddddduitu)@au@a(ud)(dduu@au)ut)", submit->id,
                          pack_tokens(submit->prompt, submit->n_prompt),
                          pack_tokens(submit->produced, submit->n_produced), submit->max_tokens,
                          pack_tokens(submit->ends, submit->n_ends), submit->temperature,
                          submit->top_p, submit->min_p, submit->repetition_penalty,
-                         submit->presence_penalty, submit->frequency_penalty,
+                         submit->presence_penalty, submit->frequency_penalty, submit->typical_p,
+                         submit->top_n_sigma, submit->xtc_probability, submit->xtc_threshold,
                          submit->penalty_window, submit->top_k, submit->seed, submit->flags,
                          pack_tokens(submit->automaton, submit->n_automaton),
-                         pack_biases(submit->biases, submit->n_biases));
+                         pack_biases(submit->biases, submit->n_biases), submit->dry.multiplier,
+                         submit->dry.base, submit->dry.allowed_length, submit->dry.window,
+                         pack_tokens(submit->dry.breakers, submit->dry.n_breakers),
+                         submit->n_scores, submit->follows);
 }
 
 /* NaN fails every one of these. */
@@ -139,6 +145,12 @@ check_sampling(const SundogSubmit *submit, GError **error)
         {"repetition_penalty", submit->repetition_penalty, 0, MAX_PENALTY, true},
         {"presence_penalty", submit->presence_penalty, -MAX_PENALTY, MAX_PENALTY, false},
         {"frequency_penalty", submit->frequency_penalty, -MAX_PENALTY, MAX_PENALTY, false},
+        {"typical_p", submit->typical_p, 0, 1, false},
+        {"top_n_sigma", submit->top_n_sigma, 0, MAX_PENALTY, false},
+        {"xtc_probability", submit->xtc_probability, 0, 1, false},
+        {"xtc_threshold", submit->xtc_threshold, 0, 1, false},
+        {"dry_multiplier", submit->dry.multiplier, 0, MAX_PENALTY, false},
+        {"dry_base", submit->dry.base, 0, MAX_PENALTY, false},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(ranges); i++) {
         bool inside = ranges[i].value <= ranges[i].high &&
@@ -162,7 +174,8 @@ check_submit(const SundogSubmit *submit, GError **error)
         return sundog_wire_refuse(error, "a request with id 0, which stands for the engine");
     if (submit->n_prompt == 0)
         return sundog_wire_refuse(error, "the prompt has no token");
-    if (submit->max_tokens <= submit->n_produced) {
+    bool only_scores = (submit->flags & SUNDOG_SUBMIT_SCORE_PROMPT) && submit->n_produced == 0;
+    if (submit->max_tokens <= submit->n_produced && !only_scores) {
         return sundog_wire_refuse(error,
                                   "max_tokens is %u where more than the %u produced is expected",
                                   submit->max_tokens, submit->n_produced);
@@ -177,6 +190,12 @@ check_submit(const SundogSubmit *submit, GError **error)
         return sundog_wire_refuse(error, "flags are 0x%x where at most 0x%x are known",
                                   submit->flags, (unsigned)SUNDOG_SUBMIT_ALL_FLAGS);
     }
+    if (submit->n_scores > SUNDOG_WIRE_MAX_SCORES) {
+        return sundog_wire_refuse(error, "%u scores a token where at most %d are told",
+                                  submit->n_scores, SUNDOG_WIRE_MAX_SCORES);
+    }
+    if ((submit->flags & SUNDOG_SUBMIT_SCORE_PROMPT) && submit->n_scores == 0)
+        return sundog_wire_refuse(error, "the prompt is to be scored, with no scores a token");
     return check_sampling(submit, error);
 }
 
@@ -186,17 +205,58 @@ sundog_submit_unpack(GVariant *payload, SundogSubmit *submit, GError **error)
     *submit = (SundogSubmit){0};
     if (!check_type(payload, SUNDOG_MESSAGE_SUBMIT, error))
         return false;
-    g_variant_get(payload, "(t@au@auu@au(dddddduitu)@au@a(ud))", &submit->id, NULL, NULL,
-                  &submit->max_tokens, NULL, &submit->temperature, &submit->top_p, &submit->min_p,
-                  &submit->repetition_penalty, &submit->presence_penalty,
-                  &submit->frequency_penalty, &submit->penalty_window, &submit->top_k,
-                  &submit->seed, &submit->flags, NULL, NULL);
+    SundogDry *dry = &submit->dry;
+    g_variant_get(payload, "(t@au@auu@au(dddddddddduitu)@au@a(ud)(dduu@au)ut)", &submit->id, NULL,
+                  NULL, &submit->max_tokens, NULL, &submit->temperature, &submit->top_p,
+                  &submit->min_p, &submit->repetition_penalty, &submit->presence_penalty,
+                  &submit->frequency_penalty, &submit->typical_p, &submit->top_n_sigma,
+                  &submit->xtc_probability, &submit->xtc_threshold, &submit->penalty_window,
+                  &submit->top_k, &submit->seed, &submit->flags, NULL, NULL, &dry->multiplier,
+                  &dry->base, &dry->allowed_length, &dry->window, NULL, &submit->n_scores,
+                  &submit->follows);
     submit->prompt = borrow_tokens(payload, 1, &submit->n_prompt);
     submit->produced = borrow_tokens(payload, 2, &submit->n_produced);
     submit->ends = borrow_tokens(payload, 4, &submit->n_ends);
     submit->automaton = borrow_tokens(payload, 6, &submit->n_automaton);
     submit->biases = borrow_biases(payload, 7, &submit->n_biases);
+    g_autoptr(GVariant) dry_values = g_variant_get_child_value(payload, 8);
+    dry->breakers = borrow_tokens(dry_values, 4, &dry->n_breakers);
     return check_submit(submit, error);
+}
+
+/* SCORES */
+
+GVariant *
+sundog_scores_pack(const SundogScores *scores)
+{
+    G_STATIC_ASSERT(sizeof(SundogTokenScore) == 16);
+    GVariant *entries = g_variant_new_fixed_array(G_VARIANT_TYPE("(ud)"), scores->entries,
+                                                  (gsize)scores->n_tokens * scores->n_each,
+                                                  sizeof *scores->entries);
+    return g_variant_new("(tuu@a(ud))", scores->id, scores->position, scores->n_each, entries);
+}
+
+bool
+sundog_scores_unpack(GVariant *payload, SundogScores *scores, GError **error)
+{
+    *scores = (SundogScores){0};
+    if (!check_type(payload, SUNDOG_MESSAGE_SCORES, error))
+        return false;
+    g_variant_get(payload, "(tuu@a(ud))", &scores->id, &scores->position, &scores->n_each, NULL);
+    g_autoptr(GVariant) entries = g_variant_get_child_value(payload, 3);
+    gsize n = 0;
+    scores->entries = g_variant_get_fixed_array(entries, &n, sizeof *scores->entries);
+    if (scores->position == 0 || scores->n_each == 0 || n == 0 || n % scores->n_each != 0) {
+        return sundog_wire_refuse(error, "SCORES of %zu entries, %u a token, from position %u on",
+                                  n, scores->n_each, scores->position);
+    }
+    scores->n_tokens = (uint32_t)(n / scores->n_each);
+    for (gsize i = 0; i < n; i++) {
+        if (!(scores->entries[i].log_probability <= SLACK))
+            return sundog_wire_refuse(error, "a log probability of %g",
+                                      scores->entries[i].log_probability);
+    }
+    return true;
 }
 
 /* VOCABULARY */

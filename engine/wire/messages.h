@@ -1,13 +1,13 @@
 #pragma once
 
 /*
- * The messages of wire version 2 and the C structs they become. One list gives number, direction and
+ * The messages of wire version 3 and the C structs they become. One list gives number, direction and
  * payload type; the pack and unpack functions are beside it in messages.c.
  *
  * Life of an engine: it writes HELLO, PROGRESS while loading, then READY, or FAULT with id 0 and ends.
  * After READY: SUBMIT and CANCEL at any time, VOCABULARY once before the first SUBMIT with an automaton. For each request the engine writes ADMITTED when it
- * first packs it into a step, PREFILL after each finished chunk, TOKENS after each step, and exactly
- * one FINISH or FAULT. STATISTICS come when asked for, and when nothing is left to do. After CANCEL
+ * first packs it into a step, PREFILL after each finished chunk, TOKENS after each step, SCORES of tokens
+ * before these tokens, and exactly one FINISH or FAULT. STATISTICS come when asked for, and when nothing is left to do. After CANCEL
  * the FINISH comes within one step, with reason "cancelled"; an id not known is ignored. SHUTDOWN, or
  * end of input, ends the engine (SHUTDOWN lets running requests end first).
  *
@@ -16,12 +16,12 @@
 
 #include "engine/wire/frame.h"
 
-#define SUNDOG_WIRE_VERSION 2
+#define SUNDOG_WIRE_VERSION 3
 
 #define SUNDOG_MESSAGES(X)                                                                       \
     /* server to engine */                                                                       \
-    X(SUBMIT, 1, "(tauauuau(dddddduitu)aua(ud))") /* see SundogSubmit */                         \
-    X(CANCEL, 2, "(t)")                           /* request id */                               \
+    X(SUBMIT, 1, "(tauauuau(dddddddddduitu)aua(ud)(dduuau)ut)") /* see SundogSubmit */           \
+    X(CANCEL, 2, "(t)")                                         /* request id */                 \
     X(STATISTICS_ASKED, 3, "()")                                                                 \
     X(SHUTDOWN, 4, "()")                                                                         \
     X(VOCABULARY, 5, "(auay)") /* see SundogWireVocabulary */                                    \
@@ -36,7 +36,8 @@
                                   produced (from 0, resumed ones counted), token */          \
     X(FINISH, 22, "(tsuuutttt)") /* see SundogFinish */                                          \
     X(FAULT, 23, "(tss)")        /* id or 0, code, text for a person */                          \
-    X(STATISTICS, 24, "(a{sv})") /* see SundogStatistics */
+    X(STATISTICS, 24, "(a{sv})") /* see SundogStatistics */                                      \
+    X(SCORES, 25, "(tuua(ud))")  /* see SundogScores */
 
 typedef enum {
 #define X(name, number, type) SUNDOG_MESSAGE_##name = number,
@@ -73,7 +74,9 @@ typedef struct {
 typedef enum {
     SUNDOG_SUBMIT_NO_PREFIX = 1, /* do not reuse or keep a prefix */
     SUNDOG_SUBMIT_NO_DRAFTS = 2, /* a token a step, as a benchmark of decoding wants it */
-    SUNDOG_SUBMIT_ALL_FLAGS = 3,
+    /* the prompt's tokens are scored too; max_tokens may be 0 then. Its prefix is computed anew */
+    SUNDOG_SUBMIT_SCORE_PROMPT = 4,
+    SUNDOG_SUBMIT_ALL_FLAGS = 7,
 } SundogSubmitFlags;
 
 /* Added to a token's logit. */
@@ -81,6 +84,39 @@ typedef struct {
     uint32_t token;
     double amount; /* minus infinity: never this token */
 } SundogTokenBias;
+
+/* A token and its natural logarithm of probability. Wherever scores are told, they are of the model's own
+ * distribution: of the logits as they came, before biases, penalties, constraints, temperature and
+ * filters. So do OpenAI and vLLM. */
+typedef struct {
+    uint32_t token;
+    double log_probability; /* may be minus infinity */
+} SundogTokenScore;
+
+/* The scores of tokens that follow one another: of each the token itself, then the best ones in falling
+ * order, which it may be among. */
+typedef struct {
+    uint64_t id;
+    uint32_t position; /* of the first token in the sequence, the prompt counted; at least 1 */
+    uint32_t n_each;   /* entries a token, at least 1 */
+    const SundogTokenScore *entries; /* [n_tokens, n_each] */
+    uint32_t n_tokens;
+} SundogScores;
+
+/* As many entries a token as can be asked for: the token and 20 rivals. */
+#define SUNDOG_WIRE_MAX_SCORES 21
+
+/* DRY ("don't repeat yourself"): a token that would make the end of the text go on as it did before, by a
+ * run of more than allowed_length tokens, loses multiplier * base ^ (length of the run - allowed_length).
+ * No run reaches across a breaker. */
+typedef struct {
+    double multiplier; /* 0: off */
+    double base;
+    uint32_t allowed_length;
+    uint32_t window;          /* last tokens of prompt and answer that are looked at */
+    const uint32_t *breakers; /* [n_breakers] tokens */
+    uint32_t n_breakers;
+} SundogDry;
 
 /* What masks know of tokens: their bytes, one token's behind the other's. A control token's are its
  * spelling behind SUNDOG_AUTOMATON_CONTROL_BYTE; those that are never answered have none. */
@@ -109,12 +145,19 @@ typedef struct {
     uint32_t
         penalty_window; /* last tokens of prompt and answer that penalties look at; 0: the answer alone */
     int32_t top_k;
+    double typical_p;       /* 0 and 1: off, as in kernels/contract/sample.h with what follows */
+    double top_n_sigma;     /* 0: off */
+    double xtc_probability; /* 0: off */
+    double xtc_threshold;
     uint64_t seed;
     uint32_t flags;            /* of SundogSubmitFlags */
     const uint32_t *automaton; /* [n_automaton] as automaton.h writes it; none: anything */
     uint32_t n_automaton;
     const SundogTokenBias *biases; /* [n_biases] */
     uint32_t n_biases;
+    SundogDry dry;
+    uint32_t n_scores; /* entries of the SCORES of each token; 0: none are told */
+    uint64_t follows;  /* a request with the same prompt, which is computed once; 0: none */
 } SundogSubmit;
 
 typedef struct {
@@ -175,6 +218,8 @@ typedef struct {
  * submit->id is still set, so that the engine can answer with a FAULT of that request. */
 GVariant *sundog_submit_pack(const SundogSubmit *submit);
 bool sundog_submit_unpack(GVariant *payload, SundogSubmit *submit, GError **error);
+GVariant *sundog_scores_pack(const SundogScores *scores);
+bool sundog_scores_unpack(GVariant *payload, SundogScores *scores, GError **error);
 GVariant *sundog_wire_vocabulary_pack(const SundogWireVocabulary *vocabulary);
 bool sundog_wire_vocabulary_unpack(GVariant *payload, SundogWireVocabulary *vocabulary,
                                    GError **error);

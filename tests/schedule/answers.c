@@ -7,6 +7,7 @@ answer_free(gpointer data)
 {
     Answer *answer = data;
     g_array_unref(answer->tokens);
+    g_array_unref(answer->scores);
     g_free(answer);
 }
 
@@ -35,6 +36,7 @@ answers_expect(Answers *answers, uint64_t id, uint32_t n_resumed)
     answer->id = id;
     answer->n_resumed = n_resumed;
     answer->tokens = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    answer->scores = g_array_new(FALSE, FALSE, sizeof(SundogTokenScore));
     g_assert_true(g_hash_table_insert(answers->table, &answer->id, answer));
     return answer;
 }
@@ -83,6 +85,22 @@ take_tokens(Answers *answers, GVariant *payload)
         g_assert_cmpuint(index, ==, answer->n_resumed + answer->tokens->len);
         g_array_append_val(answer->tokens, token);
     }
+}
+
+static void
+take_scores(Answers *answers, GVariant *payload)
+{
+    SundogScores scores;
+    g_assert_true(sundog_scores_unpack(payload, &scores, NULL));
+    Answer *answer = get_running(answers, scores.id);
+    if (answer->n_scores == 0) {
+        answer->n_scores = scores.n_each;
+        answer->first_scored = scores.position;
+    }
+    g_assert_cmpuint(scores.n_each, ==, answer->n_scores);
+    g_assert_cmpuint(scores.position, ==,
+                     answer->first_scored + answer->scores->len / scores.n_each);
+    g_array_append_vals(answer->scores, scores.entries, scores.n_tokens * scores.n_each);
 }
 
 static void
@@ -136,6 +154,9 @@ answers_take(Answers *answers, uint32_t type, GVariant *payload)
         break;
     case SUNDOG_MESSAGE_TOKENS:
         take_tokens(answers, payload);
+        break;
+    case SUNDOG_MESSAGE_SCORES:
+        take_scores(answers, payload);
         break;
     case SUNDOG_MESSAGE_FINISH:
         take_finish(answers, payload);

@@ -14,6 +14,9 @@ typedef struct {
     uint32_t n_prefilled;
     uint32_t n_cached;
     GArray *tokens; /* of uint32_t, those sent */
+    GArray *scores; /* of SundogTokenScore, n_scores a token */
+    uint32_t n_scores;
+    uint32_t first_scored; /* position of the first token with scores, or 0 */
     bool ended;
     bool faulted;
     SundogFinish finish;

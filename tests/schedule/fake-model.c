@@ -168,6 +168,22 @@ next_allowed(const int32_t *mask, int32_t token)
     return -1;
 }
 
+static double
+score(uint64_t hash, uint32_t token)
+{
+    return -(double)(mix(hash, token) % 1024) / 64;
+}
+
+/* The rivals are the tokens that follow by number. */
+static void
+write_scores(uint64_t hash, int32_t token, uint32_t n, SundogScore *scores)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t rival = ((uint32_t)token + i) % FAKE_VOCABULARY;
+        scores[i] = (SundogScore){(int32_t)rival, (float)score(hash, rival)};
+    }
+}
+
 static bool
 sample(void *data, const SundogStepSize *size, GError **error)
 {
@@ -190,6 +206,10 @@ sample(void *data, const SundogStepSize *size, GError **error)
             g_assert_cmpuint(sampling->n_bias * SUNDOG_BIAS_WORDS, <=, size->bias);
             model->out[i] = model->runner.bias[(size_t)i * size->bias];
         }
+        if (sampling->given > 0 && model->out[i] >= 0)
+            model->out[i] = (int32_t)sampling->given - 1;
+        write_scores(model->logits[i], model->out[i], sampling->n_scores,
+                     model->scores + (size_t)i * SUNDOG_MAX_SCORES);
     }
     return true;
 }
@@ -229,6 +249,7 @@ fake_model_new(const FakeModelOptions *options)
     model->slots = g_new0(struct FakeSlot, (size_t)options->pool_pages * options->page_tokens);
     model->logits = g_new0(uint64_t, n_sequences);
     model->out = g_new0(int32_t, n_sequences);
+    model->scores = g_new0(SundogScore, n_sequences * SUNDOG_MAX_SCORES);
     model->runner = (SundogStepRunner){
         .max = {options->max_tokens, options->max_sequences, options->max_sequences,
                 options->sequence_pages, options->history, n_mask, N_BIASES * SUNDOG_BIAS_WORDS},
@@ -248,6 +269,7 @@ fake_model_new(const FakeModelOptions *options)
         .mask = g_new0(int32_t, n_sequences * n_mask),
         .bias = g_new0(int32_t, n_sequences * N_BIASES * SUNDOG_BIAS_WORDS),
         .token = model->out,
+        .scores = model->scores,
         .forward = forward,
         .sample = sample,
         .copy_page = copy_page,
@@ -271,6 +293,7 @@ fake_model_free(FakeModel *model)
         g_free(model->runner.state_slot);
         g_free(model->logits);
         g_free(model->out);
+        g_free(model->scores);
         g_free(model->runner.tokens);
         g_free(model->runner.positions);
         g_free(model->runner.token_sequence);
@@ -304,4 +327,13 @@ fake_model_next(const SundogSubmit *submit, const uint32_t *tokens, uint32_t n_t
                                .top_k = submit->top_k,
                                .n_history = n_history};
     return choose(hash, &sampling, (const int32_t *)tokens + n_tokens - n_history);
+}
+
+double
+fake_model_score(const uint32_t *tokens, uint32_t n_tokens, uint32_t token)
+{
+    uint64_t hash = 0;
+    for (uint32_t i = 0; i < n_tokens; i++)
+        hash = mix(hash, tokens[i]);
+    return score(hash, token);
 }

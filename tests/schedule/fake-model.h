@@ -24,6 +24,7 @@ typedef struct {
     uint64_t *states;       /* [pool_states] */
     uint64_t *logits;       /* [logit_rows] hash of each row's sequence */
     int32_t *out;
+    SundogScore *scores; /* [logit_rows, SUNDOG_MAX_SCORES] */
     uint32_t n_steps;
     uint32_t n_prefill_rows;  /* of the last step */
     uint32_t n_decoding_rows; /* of the last step */
@@ -51,5 +52,8 @@ int64_t fake_model_clock(void *model);
 /* The token after tokens [n_tokens] of a request, as a model would sample it. */
 uint32_t fake_model_next(const SundogSubmit *submit, const uint32_t *tokens, uint32_t n_tokens,
                          uint32_t history);
+
+/* The log probability of a token after tokens [n_tokens]. Rivals are the tokens that follow by number. */
+double fake_model_score(const uint32_t *tokens, uint32_t n_tokens, uint32_t token);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(FakeModel, fake_model_free)

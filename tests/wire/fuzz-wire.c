@@ -24,6 +24,7 @@ touch_tokens(const SundogSubmit *submit)
     last += submit->n_produced ? submit->produced[submit->n_produced - 1] : 0;
     last += submit->n_ends ? submit->ends[submit->n_ends - 1] : 0;
     last += submit->n_automaton ? submit->automaton[submit->n_automaton - 1] : 0;
+    last += submit->dry.n_breakers ? submit->dry.breakers[submit->dry.n_breakers - 1] : 0;
     last += submit->n_biases ? submit->biases[submit->n_biases - 1].token : 0;
 }
 
@@ -36,6 +37,7 @@ unpack(uint32_t type, GVariant *payload)
     SundogFinish finish;
     SundogStatistics statistics;
     SundogWireVocabulary vocabulary;
+    SundogScores scores;
     switch (type) {
     case SUNDOG_MESSAGE_SUBMIT:
         if (sundog_submit_unpack(payload, &submit, NULL)) {
@@ -46,6 +48,10 @@ unpack(uint32_t type, GVariant *payload)
     case SUNDOG_MESSAGE_VOCABULARY:
         if (sundog_wire_vocabulary_unpack(payload, &vocabulary, NULL))
             check_same(payload, sundog_wire_vocabulary_pack(&vocabulary));
+        break;
+    case SUNDOG_MESSAGE_SCORES:
+        if (sundog_scores_unpack(payload, &scores, NULL))
+            check_same(payload, sundog_scores_pack(&scores));
         break;
     case SUNDOG_MESSAGE_READY:
         if (sundog_ready_unpack(payload, &ready, NULL))
@@ -105,7 +111,11 @@ fuzz_make_seeds(void (*add)(const void *data, size_t n_bytes))
                                  .automaton = tokens,
                                  .n_automaton = 2,
                                  .biases = &bias,
-                                 .n_biases = 1};
+                                 .n_biases = 1,
+                                 .dry = {1, 2, 2, 9, tokens, 3},
+                                 .n_scores = 3};
+    static const SundogTokenScore entries[4] = {{1, -2}, {2, -1}, {3, -3}, {2, -1}};
+    const SundogScores scores = {3, 5, 2, entries, 2};
     const SundogWireVocabulary vocabulary = {tokens, 4, (const uint8_t *)"abcdefgh", 8};
     const SundogReady ready = {1, 1, 1, 1, 1, 1, 1, 1, "host"};
     const SundogFault fault = {1, SUNDOG_FAULT_INTERNAL, "why"};
@@ -117,6 +127,7 @@ fuzz_make_seeds(void (*add)(const void *data, size_t n_bytes))
     } frames[] = {
         {SUNDOG_MESSAGE_SUBMIT, sundog_submit_pack(&submit)},
         {SUNDOG_MESSAGE_VOCABULARY, sundog_wire_vocabulary_pack(&vocabulary)},
+        {SUNDOG_MESSAGE_SCORES, sundog_scores_pack(&scores)},
         {SUNDOG_MESSAGE_READY, sundog_ready_pack(&ready)},
         {SUNDOG_MESSAGE_FAULT, sundog_fault_pack(&fault)},
         {SUNDOG_MESSAGE_FINISH, sundog_finish_pack(&finish)},

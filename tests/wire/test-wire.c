@@ -36,6 +36,13 @@ plain_submit(void)
         .n_automaton = 3,
         .biases = biases,
         .n_biases = 2,
+        .typical_p = 0.95,
+        .top_n_sigma = 1.5,
+        .xtc_probability = 0.5,
+        .xtc_threshold = 0.1,
+        .dry = {0.8, 1.75, 2, 4096, tokens, 2},
+        .n_scores = 6,
+        .follows = 8,
     };
 }
 
@@ -134,6 +141,10 @@ test_submit(void)
     g_assert_cmpuint(again.n_biases, ==, 2);
     g_assert_true(again.biases[0].token == 3 && isinf(again.biases[0].amount));
     g_assert_true(again.biases[1].token == 4 && again.biases[1].amount == 2.5);
+    g_assert_cmpmem(again.dry.breakers, again.dry.n_breakers * 4, tokens, 8);
+    g_assert_cmpfloat(again.dry.base, ==, 1.75);
+    g_assert_cmpfloat(again.xtc_threshold, ==, 0.1);
+    g_assert_true(again.n_scores == 6 && again.follows == 8);
     g_autoptr(GVariant) packed = sink(sundog_submit_pack(&again));
     g_assert_true(g_variant_equal(payload, packed));
     g_assert_cmpfloat(again.min_p, ==, submit.min_p);
@@ -174,8 +185,40 @@ test_submit_ranges(void)
     REFUSE(presence_penalty, -INFINITY);
     REFUSE(frequency_penalty, NAN);
     REFUSE(top_k, -1);
+    REFUSE(typical_p, 1.5);
+    REFUSE(top_n_sigma, -1);
+    REFUSE(xtc_probability, NAN);
+    REFUSE(xtc_threshold, 2);
+    REFUSE(dry.multiplier, -1);
+    REFUSE(dry.base, NAN);
+    REFUSE(n_scores, SUNDOG_WIRE_MAX_SCORES + 1);
     REFUSE(flags, SUNDOG_SUBMIT_ALL_FLAGS + 1);
 #undef REFUSE
+}
+
+static void
+test_scores(void)
+{
+    SundogTokenScore entries[6] = {{1, -2}, {2, -INFINITY}, {3, 0}, {4, -1}, {5, -1.5}, {6, -1.6}};
+    const SundogScores scores = {7, 12, 3, entries, 2};
+    SundogScores again;
+    g_autoptr(GVariant) payload = sink(sundog_scores_pack(&scores));
+    g_assert_true(sundog_scores_unpack(payload, &again, NULL));
+    g_assert_true(again.id == 7 && again.position == 12 && again.n_each == 3);
+    g_assert_cmpuint(again.n_tokens, ==, 2);
+    g_assert_cmpuint(again.entries[4].token, ==, 5);
+    g_assert_cmpfloat(again.entries[4].log_probability, ==, -1.5);
+    static const char *const bad[] = {
+        "(@t 1, @u 0, @u 1, [(@u 1, -1.0)])", "(@t 1, @u 1, @u 0, [(@u 1, -1.0)])",
+        "(@t 1, @u 1, @u 2, [(@u 1, -1.0)])", "(@t 1, @u 1, @u 1, @a(ud) [])",
+        "(@t 1, @u 1, @u 1, [(@u 1, 2.0)])",
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+        g_autoptr(GVariant) wrong = sink(g_variant_new_parsed(bad[i]));
+        g_autoptr(GError) error = NULL;
+        g_assert_false(sundog_scores_unpack(wrong, &again, &error));
+        g_assert_error(error, SUNDOG_WIRE_ERROR, SUNDOG_WIRE_ERROR_MALFORMED);
+    }
 }
 
 static void
@@ -276,6 +319,7 @@ main(int argc, char **argv)
     g_test_add_func("/wire/malformed", test_malformed);
     g_test_add_func("/wire/submit", test_submit);
     g_test_add_func("/wire/submit-ranges", test_submit_ranges);
+    g_test_add_func("/wire/scores", test_scores);
     g_test_add_func("/wire/others", test_others);
     g_test_add_func("/wire/pipe", test_pipe);
     g_test_add_func("/wire/nobody-reads", test_nobody_reads);
