@@ -231,7 +231,7 @@ sundog_cache_share_tail(SundogCache *cache, const SundogSequenceState *state,
         return;
     int32_t page = sundog_page_pool_lease(cache->pool);
     cache->options.copy_page(state->pages[state->n_shared], page, cache->options.data);
-    sundog_prefix_tree_insert(cache->tree, last_shared(state),
+    sundog_prefix_tree_insert(cache->tree, sundog_cache_last_shared(state),
                               tokens + (size_t)state->n_shared * page_tokens, n_tail, page);
 }
 

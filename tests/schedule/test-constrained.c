@@ -3,22 +3,13 @@
  * beside, whether pages run out, drafts are tried, or an engine goes on where another ended.
  */
 
-#include "engine/schedule/scheduler.h"
 #include "engine/wire/automaton.h"
-#include "tests/schedule/answers.h"
-#include "tests/schedule/fake-model.h"
+#include "tests/schedule/fake-engine.h"
 #include <math.h>
 #include <string.h>
 
 #define END 999
 #define N_REQUESTS 12
-
-typedef struct {
-    FakeModel *model;
-    SundogScheduler *scheduler;
-    GByteArray *outbox;
-    Answers *answers;
-} Engine;
 
 static const uint32_t prompt[] = {5, 6, 7, 8, 9, 10};
 static const uint32_t ends[] = {END};
@@ -66,7 +57,7 @@ set_vocabulary(SundogScheduler *scheduler)
         scheduler, &(SundogWireVocabulary){token_ends, FAKE_VOCABULARY, bytes->data, bytes->len});
 }
 
-static Engine
+static FakeEngine
 start(int32_t pool_pages)
 {
     const FakeModelOptions options = {.page_tokens = 16,
@@ -76,43 +67,9 @@ start(int32_t pool_pages)
                                       .max_sequences = 8,
                                       .history = 32,
                                       .max_drafts = 5};
-    Engine engine = {
-        .model = fake_model_new(&options), .outbox = g_byte_array_new(), .answers = answers_new()};
-    engine.scheduler = sundog_scheduler_new(&(SundogSchedulerOptions){.context_length = 256,
-                                                                      .max_kept_pages = -1,
-                                                                      .clock = fake_model_clock,
-                                                                      .clock_data = engine.model},
-                                            &engine.model->runner, engine.outbox);
+    FakeEngine engine = fake_engine_start(&options);
     set_vocabulary(engine.scheduler);
     return engine;
-}
-
-static void
-stop(Engine *engine)
-{
-    sundog_scheduler_free(engine->scheduler);
-    fake_model_free(engine->model);
-    answers_free(engine->answers);
-    g_byte_array_unref(engine->outbox);
-}
-
-static Answer *
-submit(Engine *engine, const SundogSubmit *request)
-{
-    Answer *answer = answers_expect(engine->answers, request->id, request->n_produced);
-    sundog_scheduler_submit(engine->scheduler, request, engine->model->now_us);
-    answers_take_bytes(engine->answers, engine->outbox);
-    return answer;
-}
-
-static void
-run(Engine *engine)
-{
-    for (uint32_t n_steps = 0; sundog_scheduler_has_work(engine->scheduler); n_steps++) {
-        sundog_scheduler_step(engine->scheduler);
-        answers_take_bytes(engine->answers, engine->outbox);
-        g_assert_cmpuint(n_steps, <, 100000);
-    }
 }
 
 static SundogSubmit
@@ -155,13 +112,13 @@ test_masks_hold(void)
     const int32_t pools[] = {200, 20};
     g_autoptr(GPtrArray) first = g_ptr_array_new_with_free_func((GDestroyNotify)g_array_unref);
     for (size_t k = 0; k < G_N_ELEMENTS(pools); k++) {
-        Engine engine = start(pools[k]);
+        FakeEngine engine = start(pools[k]);
         Answer *answers[N_REQUESTS];
         for (uint32_t i = 0; i < N_REQUESTS; i++) {
             SundogSubmit request = request_of(i + 1);
-            answers[i] = submit(&engine, &request);
+            answers[i] = fake_engine_submit(&engine, &request);
         }
-        run(&engine);
+        fake_engine_run(&engine);
         for (uint32_t i = 0; i < N_REQUESTS; i++) {
             check_answer(answers[i]);
             if (k == 0) {
@@ -172,75 +129,76 @@ test_masks_hold(void)
                                 before->len * 4);
             }
         }
-        stop(&engine);
+        fake_engine_stop(&engine);
     }
 }
 
 static void
 test_resubmitted(void)
 {
-    Engine engine = start(200);
+    FakeEngine engine = start(200);
     SundogSubmit whole = request_of(3);
-    Answer *answer = submit(&engine, &whole);
-    run(&engine);
+    Answer *answer = fake_engine_submit(&engine, &whole);
+    fake_engine_run(&engine);
     g_assert_cmpuint(answer->tokens->len, >, 2);
     for (uint32_t n = 1; n <= answer->tokens->len && n < whole.max_tokens; n++) {
         SundogSubmit rest = whole;
         rest.id = 100 + n;
         rest.produced = (const uint32_t *)(void *)answer->tokens->data;
         rest.n_produced = n;
-        Answer *tail = submit(&engine, &rest);
-        run(&engine);
+        Answer *tail = fake_engine_submit(&engine, &rest);
+        fake_engine_run(&engine);
         g_assert_true(tail->ended && !tail->faulted);
         g_assert_cmpint(tail->finish.reason, ==, answer->finish.reason);
         g_assert_cmpmem(tail->tokens->data, tail->tokens->len * 4, answer->tokens->data + n * 4,
                         (answer->tokens->len - n) * 4);
     }
-    stop(&engine);
+    fake_engine_stop(&engine);
 }
 
 static void
 test_refused(void)
 {
-    Engine engine = start(200);
+    FakeEngine engine = start(200);
     /* Tokens that the automaton does not lead to: nobody can go on from there. */
     const uint32_t wrong[] = {3};
     SundogSubmit request = request_of(1);
     request.produced = wrong;
     request.n_produced = 1;
-    Answer *stuck = submit(&engine, &request);
+    Answer *stuck = fake_engine_submit(&engine, &request);
     request = request_of(2);
     request.n_automaton--;
-    Answer *malformed = submit(&engine, &request);
+    Answer *malformed = fake_engine_submit(&engine, &request);
     request = request_of(3);
     const SundogTokenBias many[5] = {{1, 1}};
     request.biases = many;
     request.n_biases = 5;
-    Answer *biased = submit(&engine, &request);
-    run(&engine);
+    Answer *biased = fake_engine_submit(&engine, &request);
+    fake_engine_run(&engine);
     g_assert_true(stuck->faulted && stuck->fault == SUNDOG_FAULT_CONSTRAINT);
     g_assert_true(malformed->faulted && malformed->fault == SUNDOG_FAULT_CONSTRAINT);
     g_assert_true(biased->faulted && biased->fault == SUNDOG_FAULT_BAD_REQUEST);
-    stop(&engine);
+    fake_engine_stop(&engine);
 }
 
 static void
 test_biases_reach_their_rows(void)
 {
-    Engine engine = start(200);
+    FakeEngine engine = start(200);
     const SundogTokenBias biases[] = {{77, 5}, {78, -INFINITY}};
     SundogSubmit plain = request_of(1), biased = request_of(2);
     plain.n_automaton = biased.n_automaton = 0;
     biased.biases = biases;
     biased.n_biases = 2;
-    Answer *other = submit(&engine, &plain), *answer = submit(&engine, &biased);
-    run(&engine);
+    Answer *other = fake_engine_submit(&engine, &plain),
+           *answer = fake_engine_submit(&engine, &biased);
+    fake_engine_run(&engine);
     g_assert_cmpuint(answer->tokens->len, ==, biased.max_tokens);
     for (guint i = 0; i < answer->tokens->len; i++) {
         g_assert_cmpuint(g_array_index(answer->tokens, uint32_t, i), ==, 77);
         g_assert_cmpuint(g_array_index(other->tokens, uint32_t, i), !=, 77);
     }
-    stop(&engine);
+    fake_engine_stop(&engine);
 }
 
 int

@@ -1,0 +1,58 @@
+/* A scheduler over the fake model. */
+
+#include "tests/schedule/fake-engine.h"
+
+FakeEngine
+fake_engine_start(const FakeModelOptions *options)
+{
+    FakeEngine engine = {
+        .model = fake_model_new(options), .outbox = g_byte_array_new(), .answers = answers_new()};
+    engine.scheduler = sundog_scheduler_new(
+        &(SundogSchedulerOptions){.context_length = options->sequence_pages * options->page_tokens,
+                                  .max_kept_pages = -1,
+                                  .clock = fake_model_clock,
+                                  .clock_data = engine.model},
+        &engine.model->runner, engine.outbox);
+    return engine;
+}
+
+void
+fake_engine_stop(FakeEngine *engine)
+{
+    sundog_scheduler_free(engine->scheduler);
+    fake_model_free(engine->model);
+    answers_free(engine->answers);
+    g_byte_array_unref(engine->outbox);
+}
+
+Answer *
+fake_engine_submit(FakeEngine *engine, const SundogSubmit *request)
+{
+    Answer *answer = answers_expect(engine->answers, request->id, request->n_produced);
+    sundog_scheduler_submit(engine->scheduler, request, engine->model->now_us);
+    answers_take_bytes(engine->answers, engine->outbox);
+    return answer;
+}
+
+void
+fake_engine_cancel(FakeEngine *engine, uint64_t id)
+{
+    sundog_scheduler_cancel(engine->scheduler, id);
+    answers_take_bytes(engine->answers, engine->outbox);
+}
+
+void
+fake_engine_step(FakeEngine *engine)
+{
+    sundog_scheduler_step(engine->scheduler);
+    answers_take_bytes(engine->answers, engine->outbox);
+}
+
+void
+fake_engine_run(FakeEngine *engine)
+{
+    for (uint32_t n_steps = 0; sundog_scheduler_has_work(engine->scheduler); n_steps++) {
+        fake_engine_step(engine);
+        g_assert_cmpuint(n_steps, <, 100000);
+    }
+}

@@ -1,0 +1,24 @@
+#pragma once
+
+/* For tests: a scheduler over the fake model, and what it answered. */
+
+#include "engine/schedule/scheduler.h"
+#include "tests/schedule/answers.h"
+#include "tests/schedule/fake-model.h"
+
+typedef struct {
+    FakeModel *model;
+    SundogScheduler *scheduler;
+    GByteArray *outbox;
+    Answers *answers;
+} FakeEngine;
+
+/* Its context is as long as a sequence's pages. */
+FakeEngine fake_engine_start(const FakeModelOptions *options);
+void fake_engine_stop(FakeEngine *engine);
+
+Answer *fake_engine_submit(FakeEngine *engine, const SundogSubmit *request);
+void fake_engine_cancel(FakeEngine *engine, uint64_t id);
+void fake_engine_step(FakeEngine *engine);
+/* Until nothing is left to do. */
+void fake_engine_run(FakeEngine *engine);
