@@ -11,6 +11,7 @@ struct _SundogShelf {
     JsonNode *models;
     JsonNode *cores;
     GCancellable *cancellable;
+    char *loaded; /* names of the cores that are loaded, as the feed told last */
 };
 
 enum { CHANGED, N_SIGNALS };
@@ -55,6 +56,42 @@ sundog_shelf_refresh(SundogShelf *shelf)
                              on_models, g_object_ref(shelf));
     sundog_client_call_async(shelf->client, "GET", "/sundog/v1/cores", NULL, shelf->cancellable,
                              on_cores, g_object_ref(shelf));
+}
+
+/* What is loaded is told with the cores: they are asked for again when that is others. */
+static void
+on_state(SundogShelf *self)
+{
+    JsonArray *engines = sundog_server_feed_get_engines(self->feed);
+    g_autoptr(GString) loaded = g_string_new(NULL);
+    for (unsigned i = 0; engines && i < json_array_get_length(engines); i++) {
+        JsonObject *engine = sundog_json_get_element(engines, i);
+        if (strcmp(sundog_json_get_string(engine, "state", ""), "ready") == 0)
+            g_string_append_printf(loaded, "%s\n", sundog_json_get_string(engine, "core", ""));
+    }
+    if (g_strcmp0(loaded->str, self->loaded) == 0)
+        return;
+    bool is_first = !self->loaded;
+    g_free(self->loaded);
+    self->loaded = g_strdup(loaded->str);
+    if (!is_first)
+        sundog_shelf_refresh(self);
+}
+
+static void
+on_unloaded(GObject *source, GAsyncResult *result, gpointer user_data)
+{
+    g_autoptr(JsonNode) answer = sundog_client_call_finish(SUNDOG_CLIENT(source), result, NULL);
+}
+
+void
+sundog_shelf_unload(SundogShelf *shelf, const char *core)
+{
+    g_autoptr(JsonObject) object = json_object_new();
+    json_object_set_string_member(object, "core", core);
+    g_autoptr(JsonNode) body = json_node_init_object(json_node_alloc(), object);
+    sundog_client_call_async(shelf->client, "POST", "/sundog/v1/unload", body, NULL, on_unloaded,
+                             NULL);
 }
 
 static JsonObject *
@@ -144,6 +181,7 @@ sundog_shelf_finalize(GObject *object)
 {
     SundogShelf *self = SUNDOG_SHELF(object);
     g_clear_object(&self->cancellable);
+    g_free(self->loaded);
     g_clear_pointer(&self->models, json_node_unref);
     g_clear_pointer(&self->cores, json_node_unref);
     g_object_unref(self->client);
@@ -172,5 +210,6 @@ sundog_shelf_new(SundogClient *client, SundogServerFeed *feed)
     self->feed = g_object_ref(feed);
     g_signal_connect_object(feed, "library", G_CALLBACK(sundog_shelf_refresh), self,
                             G_CONNECT_SWAPPED);
+    g_signal_connect_object(feed, "state", G_CALLBACK(on_state), self, G_CONNECT_SWAPPED);
     return self;
 }

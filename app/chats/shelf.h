@@ -2,7 +2,7 @@
 
 /*
  * The models and cores that the server's library holds, and what its catalogue offers: fetched again
- * whenever the server tells that the library changed. Signal: "changed". Main thread.
+ * whenever the server tells that the library or what is loaded changed. Signal: "changed". Main thread.
  */
 
 #include "app/server/server-feed.h"
@@ -12,6 +12,8 @@ G_DECLARE_FINAL_TYPE(SundogShelf, sundog_shelf, SUNDOG, SHELF, GObject)
 
 SundogShelf *sundog_shelf_new(SundogClient *client, SundogServerFeed *feed);
 void sundog_shelf_refresh(SundogShelf *shelf);
+/* Asks the server to unload the core of this name; the feed tells when it has. */
+void sundog_shelf_unload(SundogShelf *shelf, const char *core);
 /* False until the server answered once. */
 bool sundog_shelf_is_known(SundogShelf *shelf);
 /* Arrays of objects as the private API gives them; NULL while not known. Borrowed until "changed". */

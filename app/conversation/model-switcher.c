@@ -104,8 +104,9 @@ fill_list(SundogModelSwitcher *self, const char *chosen)
 static const char *
 get_dot_class(const char *chosen)
 {
-    const char *state = sundog_server_feed_get_engine_state(get_feed());
-    if (g_strcmp0(chosen, sundog_server_feed_get_core(get_feed())) != 0)
+    JsonObject *engine = sundog_server_feed_find_engine(get_feed(), chosen);
+    const char *state = sundog_json_get_string(engine, "state", "none");
+    if (!engine)
         return NULL;
     return strcmp(state, "ready") == 0 ? "good" : strcmp(state, "failed") == 0 ? "bad" : "busy";
 }

@@ -16,6 +16,7 @@ struct _SundogLibraryRow {
     GtkLabel *facts;
     GtkLabel *fit;
     GtkButton *main;
+    GtkWidget *unload;
     GtkWidget *remove;
     SundogLibraryKind kind;
     JsonObject *entry;
@@ -137,12 +138,14 @@ fill_state(SundogLibraryRow *self)
     bool damaged = sundog_json_get_bool(self->entry, "damaged", false);
     bool installed = sundog_json_get_bool(self->entry, "installed", false);
     bool available = self->kind == SUNDOG_LIBRARY_AVAILABLE;
+    bool loaded = sundog_json_get_bool(self->entry, "loaded", false);
     gtk_button_set_label(self->main, _(main_labels[self->kind]));
     gtk_widget_set_visible(GTK_WIDGET(self->main), !damaged && !installed);
     gtk_widget_set_visible(self->remove, !available);
+    gtk_widget_set_visible(self->unload, loaded);
     if (damaged)
         set_tag(self, _("Damaged"), "bad");
-    else if (sundog_json_get_bool(self->entry, "loaded", false))
+    else if (loaded)
         set_tag(self, _("Loaded"), "good");
     else if (installed)
         set_tag(self, _("On this computer"), NULL);
@@ -167,6 +170,7 @@ fill(SundogLibraryRow *self)
                            : available ? dup_fit_of_offer(self->entry)
                                        : dup_fit(self->entry);
     g_autofree char *remove = g_strdup_printf(_("Delete %s"), title);
+    g_autofree char *unload = g_strdup_printf(_("Unload %s"), title);
     gtk_label_set_text(self->name, title);
     gtk_label_set_text(self->facts, facts);
     gtk_label_set_text(self->fit, fit ? fit : "");
@@ -175,6 +179,8 @@ fill(SundogLibraryRow *self)
                                    GTK_ACCESSIBLE_PROPERTY_DESCRIPTION, facts, -1);
     gtk_accessible_update_property(GTK_ACCESSIBLE(self->remove), GTK_ACCESSIBLE_PROPERTY_LABEL,
                                    remove, -1);
+    gtk_accessible_update_property(GTK_ACCESSIBLE(self->unload), GTK_ACCESSIBLE_PROPERTY_LABEL,
+                                   unload, -1);
     fill_state(self);
     g_autofree char *main = g_strdup_printf("%s: %s", gtk_button_get_label(self->main), title);
     gtk_accessible_update_property(GTK_ACCESSIBLE(self->main), GTK_ACCESSIBLE_PROPERTY_LABEL, main,
@@ -186,6 +192,13 @@ on_main(GtkButton *button, SundogLibraryRow *self)
 {
     static const int by_kind[] = {USE, PREPARE, GET};
     g_signal_emit(self, signals[by_kind[self->kind]], 0);
+}
+
+static void
+on_unload(GtkButton *button, SundogLibraryRow *self)
+{
+    gtk_widget_set_sensitive(self->unload, FALSE);
+    sundog_shelf_unload(get_shelf(), sundog_json_get_string(self->entry, "name", ""));
 }
 
 static void
@@ -230,8 +243,10 @@ sundog_library_row_class_init(SundogLibraryRowClass *class)
     gtk_widget_class_bind_template_child(widget_class, SundogLibraryRow, fit);
     gtk_widget_class_bind_template_child(widget_class, SundogLibraryRow, main);
     gtk_widget_class_bind_template_child(widget_class, SundogLibraryRow, remove);
+    gtk_widget_class_bind_template_child(widget_class, SundogLibraryRow, unload);
     gtk_widget_class_bind_template_callback(widget_class, on_main);
     gtk_widget_class_bind_template_callback(widget_class, on_remove);
+    gtk_widget_class_bind_template_callback(widget_class, on_unload);
 }
 
 static void

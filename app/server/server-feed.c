@@ -206,6 +206,24 @@ sundog_server_feed_get_core(SundogServerFeed *feed)
     return sundog_json_get_string(sundog_server_feed_get_engine(feed), "core", NULL);
 }
 
+JsonArray *
+sundog_server_feed_get_engines(SundogServerFeed *feed)
+{
+    return sundog_json_get_array(feed->state, "engines");
+}
+
+JsonObject *
+sundog_server_feed_find_engine(SundogServerFeed *feed, const char *core)
+{
+    JsonArray *engines = sundog_server_feed_get_engines(feed);
+    for (unsigned i = 0; core && engines && i < json_array_get_length(engines); i++) {
+        JsonObject *engine = sundog_json_get_element(engines, i);
+        if (strcmp(sundog_json_get_string(engine, "core", ""), core) == 0)
+            return engine;
+    }
+    return NULL;
+}
+
 const char *
 sundog_server_feed_get_engine_state(SundogServerFeed *feed)
 {

@@ -20,10 +20,14 @@ G_DECLARE_FINAL_TYPE(SundogServerFeed, sundog_server_feed, SUNDOG, SERVER_FEED, 
 
 SundogServerFeed *sundog_server_feed_new(SundogClient *client, SundogSupervisor *supervisor);
 
-/* The "state" object, its "engine" part, and the loaded core's name; NULL while not known. Borrowed. */
+/* The "state" object, its "engine" part (of the core used last), and that core's name; NULL while not known. Borrowed. */
 JsonObject *sundog_server_feed_get_state(SundogServerFeed *feed);
 JsonObject *sundog_server_feed_get_engine(SundogServerFeed *feed);
 const char *sundog_server_feed_get_core(SundogServerFeed *feed);
+/* Of every core in use, as in "engines" of the state; borrowed, or NULL. */
+JsonArray *sundog_server_feed_get_engines(SundogServerFeed *feed);
+/* That of a core; borrowed, or NULL where it is not in use. */
+JsonObject *sundog_server_feed_find_engine(SundogServerFeed *feed, const char *core);
 /* "ready", "loading", …; "none" while not known. */
 const char *sundog_server_feed_get_engine_state(SundogServerFeed *feed);
 /* Arrays of JsonObject, jobs oldest first, requests newest first; borrowed. */

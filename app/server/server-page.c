@@ -3,15 +3,13 @@
 #include "app/server/server-page.h"
 #include "app/application.h"
 #include "app/autostart.h"
-#include "app/figures.h"
+#include "app/server/engine-list.h"
 #include "app/server/log-view.h"
 #include "app/server/request-list.h"
 #include "app/server/snippets.h"
 #include "app/sideways.h"
 #include "app/window.h"
-#include "engine/format/json-members.h"
 #include <glib/gi18n.h>
-#include <string.h>
 
 struct _SundogServerPage {
     GtkWidget parent_instance;
@@ -23,7 +21,6 @@ struct _SundogServerPage {
     GtkWidget *copy_address;
     GtkLabel *key;
     GtkWidget *copy_key;
-    GtkLabel *engine;
     GtkDropDown *tool;
     GtkLabel *snippet;
     GtkScrolledWindow *snippet_scroller;
@@ -71,28 +68,6 @@ get_state_words(SundogSupervisorState state)
     }
 }
 
-/* "SmolLM2 is loaded, 0.3 GB of memory" */
-static char *
-dup_engine_words(void)
-{
-    JsonObject *engine = sundog_server_feed_get_engine(get_feed());
-    const char *state = sundog_server_feed_get_engine_state(get_feed());
-    const char *core = sundog_server_feed_get_core(get_feed());
-    const char *message = sundog_json_get_string(engine, "message", NULL);
-    if (strcmp(state, "failed") == 0)
-        return g_strdup(message ? message : _("Failed"));
-    if (!core)
-        return g_strdup(_("No model is loaded"));
-    if (strcmp(state, "ready") != 0) {
-        int percent = (int)(sundog_json_get_number(engine, "progress", 0) * 100);
-        return g_strdup_printf(_("%s is being loaded, %d %%"), core, percent);
-    }
-    double memory = sundog_json_get_number(engine, "memory_bytes", 0);
-    g_autofree char *size = sundog_figures_dup_bytes(memory);
-    return memory > 0 ? g_strdup_printf(_("%s is loaded and takes %s of memory"), core, size)
-                      : g_strdup_printf(_("%s is loaded"), core);
-}
-
 static void
 update_snippet(SundogServerPage *self)
 {
@@ -110,7 +85,6 @@ update(SundogServerPage *self)
     const char *address = sundog_client_get_address(get_client());
     const char *key = sundog_client_get_key(get_client());
     const char *problem = sundog_supervisor_get_problem(get_supervisor());
-    g_autofree char *engine = dup_engine_words();
     gtk_label_set_text(self->state, get_state_words(state));
     gtk_widget_set_visible(GTK_WIDGET(self->state_details), problem != NULL);
     gtk_label_set_text(self->state_details, problem ? problem : "");
@@ -121,7 +95,6 @@ update(SundogServerPage *self)
     gtk_widget_set_sensitive(self->copy_address, address != NULL);
     gtk_label_set_text(self->key, key ? "••••••••••••" : _("None is needed on this computer"));
     gtk_widget_set_visible(self->copy_key, key != NULL);
-    gtk_label_set_text(self->engine, engine);
     update_snippet(self);
 }
 
@@ -206,6 +179,7 @@ sundog_server_page_class_init(SundogServerPageClass *class)
     GtkWidgetClass *widget_class = GTK_WIDGET_CLASS(class);
     G_OBJECT_CLASS(class)->dispose = sundog_server_page_dispose;
     gtk_widget_class_set_layout_manager_type(widget_class, GTK_TYPE_BIN_LAYOUT);
+    g_type_ensure(SUNDOG_TYPE_ENGINE_LIST);
     g_type_ensure(SUNDOG_TYPE_LOG_VIEW);
     g_type_ensure(SUNDOG_TYPE_REQUEST_LIST);
     gtk_widget_class_set_template_from_resource(widget_class, "/org/sundog/Sundog/server-page.ui");
@@ -218,7 +192,6 @@ sundog_server_page_class_init(SundogServerPageClass *class)
     BIND(copy_address);
     BIND(key);
     BIND(copy_key);
-    BIND(engine);
     BIND(tool);
     BIND(snippet);
     BIND(snippet_scroller);

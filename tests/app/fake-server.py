@@ -95,8 +95,9 @@ class State:
         engine = {"state": "ready" if self.core else "none", "core": self.core, "phase": None, "progress": 1.0,
                   "message": None, "context_length": 8192, "memory_bytes": 310000000 if self.core else 0,
                   "restarts": 0}
+        engines = [engine] if self.core else []
         return {"version": "0.1.0", "pid": os.getpid(), "port": self.port, "address": "127.0.0.1",
-                "started": "2026-11-30T12:00:00Z", "device": "host: AVX-512 VNNI, 2 threads", "engine": engine,
+                "started": "2026-11-30T12:00:00Z", "device": "host: AVX-512 VNNI, 2 threads", "engine": engine, "engines": engines,
                 "statistics": {}}
 
     def tell(self, name, data):
@@ -241,6 +242,10 @@ class Handler(BaseHTTPRequestHandler):
             STATE.core = body["core"]
             STATE.tell("state", STATE.state())
             self.answer(STATE.state(), 202)
+        elif path == "/sundog/v1/unload":
+            STATE.core = None
+            STATE.tell("state", STATE.state())
+            self.answer(STATE.state())
         elif path == "/sundog/v1/stop":
             self.answer({"stopping": True})
             threading.Thread(target=lambda: (time.sleep(0.1), os._exit(0)), daemon=True).start()

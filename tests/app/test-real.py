@@ -57,6 +57,14 @@ def main():
     app.answered()
     app.expect(re.compile(r"^\d+ of 8192 tokens of context$"))
     app.shot("real-answer")
+    # Unloaded on the server's page, and loaded again by the next question.
+    app.key("ctrl+3")
+    app.expect(re.compile(rf"^{NAME} is loaded and takes .* of memory$"))
+    app.press(f"Unload {NAME}")
+    app.expect("No model is loaded")
+    assert not children(app.server_pid()), "the engine outlived its core"
+    app.key("ctrl+1")
+    app.expect("Say hello in five words. – Sundog", "frame")
     # Mostly in the middle of its answer; this model may also have ended it by then.
     app.send("Write a very long story about the sea, in many chapters.")
     time.sleep(0.4)
