@@ -6,23 +6,33 @@
 #include <stdio.h>
 
 static void
+print_engine(JsonObject *engine)
+{
+    int64_t n_bytes = json_object_get_int_member_with_default(engine, "memory_bytes", 0);
+    g_autofree char *size = n_bytes > 0 ? sundog_terminal_dup_size((uint64_t)n_bytes) : NULL;
+    printf("Core: %s, %s%s%s\n",
+           json_object_get_string_member_with_default(engine, "core", "unknown"),
+           json_object_get_string_member_with_default(engine, "state", "unknown"),
+           size != NULL ? ", " : "", size != NULL ? size : "");
+    const char *device = json_object_get_string_member_with_default(engine, "device", NULL);
+    if (device != NULL)
+        printf("  runs on %s\n", device);
+}
+
+static void
 print_state(JsonObject *state)
 {
     printf("Serving on http://%s:%d/v1 (process %d)\n",
            json_object_get_string_member_with_default(state, "address", "127.0.0.1"),
            (int)json_object_get_int_member_with_default(state, "port", 0),
            (int)json_object_get_int_member_with_default(state, "pid", 0));
-    JsonObject *engine = json_object_has_member(state, "engine")
-                             ? json_object_get_object_member(state, "engine")
+    JsonArray *engines = json_object_has_member(state, "engines")
+                             ? json_object_get_array_member(state, "engines")
                              : NULL;
-    if (engine == NULL)
-        return;
-    const char *name = json_object_get_string_member_with_default(engine, "core", NULL);
-    printf("Core: %s, %s\n", name != NULL ? name : "none loaded",
-           json_object_get_string_member_with_default(engine, "state", "unknown"));
-    const char *device = json_object_get_string_member_with_default(state, "device", NULL);
-    if (device != NULL)
-        printf("Runs on %s\n", device);
+    for (unsigned i = 0; engines != NULL && i < json_array_get_length(engines); i++)
+        print_engine(json_array_get_object_element(engines, i));
+    if (engines == NULL || json_array_get_length(engines) == 0)
+        puts("Core: none loaded");
 }
 
 static int
@@ -46,7 +56,7 @@ const SundogCommand sundog_command_status = {
     .name = "status",
     .summary = "tell whether a server runs",
     .parameters = "",
-    .help = "Tells the server's address, its core and what that runs on. The exit status is 1 "
+    .help = "Tells the server's address, its cores and what they run on. The exit status is 1 "
             "where no\n"
             "server runs.",
     .has_json = true,
