@@ -4,9 +4,6 @@
 #include "engine/core/step.h"
 #include <string.h>
 
-/* A guess rarely holds for longer. */
-#define MAX_DRAFTS 15
-
 struct SundogReplayRunner {
     SundogStepRunner table;
     SundogReplay *replay;
@@ -89,7 +86,7 @@ write_state(int32_t slot, const void *bytes, void *data)
 static uint32_t
 get_max_drafts(const SundogCore *core)
 {
-    return strcmp(sundog_core_get_info(core)->target, "host") == 0 ? MAX_DRAFTS : 0;
+    return strcmp(sundog_core_get_info(core)->target, "host") == 0 ? SUNDOG_MAX_DRAFTS : 0;
 }
 
 /* The name of the first buffer that is missing, or NULL. */

@@ -57,8 +57,6 @@ sundog_request_new(const SundogSubmit *submit, uint32_t n_limit, uint32_t sequen
     /* What is kept of a prefix are its keys and values, and no logits. */
     request->keeps = !(submit->flags & (SUNDOG_SUBMIT_NO_PREFIX | SUNDOG_SUBMIT_SCORE_PROMPT));
     request->drafts = !(submit->flags & SUNDOG_SUBMIT_NO_DRAFTS) && request->n_tokens < n_limit;
-    if (request->drafts)
-        sundog_draft_init(&request->draft, n_limit);
     request->state.pages = g_new0(int32_t, sequence_pages);
     return request;
 }
@@ -72,7 +70,6 @@ sundog_request_free(SundogRequest *request)
         g_free(request->biases);
         sundog_match_clear(&request->match);
         g_free(request->state.pages);
-        sundog_draft_clear(&request->draft);
         sundog_dry_clear(&request->dry);
         g_free(request);
     }

@@ -6,14 +6,16 @@
  */
 
 #include "engine/cache/cache.h"
-#include "engine/schedule/draft.h"
 #include "engine/schedule/dry.h"
 #include "engine/schedule/matcher.h"
+#include "engine/schedule/ngrams.h"
 #include "engine/wire/messages.h"
 #include "kernels/contract/sample.h"
 
 /* A list of end tokens longer than this is no list of end tokens. */
 #define SUNDOG_REQUEST_MAX_ENDS 256
+
+#define SUNDOG_MAX_DRAFTERS 3
 
 typedef struct {
     uint64_t id;
@@ -46,10 +48,16 @@ typedef struct {
     bool admitted;     /* was in a step before */
     bool restores;     /* records may have more of it */
     bool sampled;      /* has produced a token in this engine */
-    SundogDraft draft; /* where it drafts */
+
+    /* Where it drafts: what each drafter keeps of it, and the share of its guesses lately that were right. */
+    SundogNgrams ngrams;
+    struct SundogShadow *shadow;
+    double shares[SUNDOG_MAX_DRAFTERS];
 
     /* In the step that is being packed or runs. */
     uint32_t n_rows;    /* tokens of it in the step, drafts included; 0: not in it */
+    uint32_t drafter;   /* who guesses for it */
+    uint32_t n_wanted;  /* guesses that were asked for */
     uint32_t n_drafts;  /* guessed tokens behind its own */
     uint32_t logit_row; /* of its last token, those of the drafts follow; or UINT32_MAX */
     uint32_t n_given;   /* rows of logits that only score the tokens after them */

@@ -41,6 +41,7 @@ is_running(const SundogRequest *request)
 void
 sundog_scheduler_end_request(SundogScheduler *scheduler, SundogRequest *request, SundogClose how)
 {
+    sundog_drafting_end(scheduler->drafting, request);
     if (is_running(request)) {
         sundog_cache_close_sequence(scheduler->cache, &request->state, request->tokens, how);
         remove_running(scheduler, request);
@@ -55,6 +56,7 @@ static SundogRequest *
 preempt_youngest(SundogScheduler *scheduler)
 {
     SundogRequest *request = scheduler->running[scheduler->n_running - 1];
+    sundog_drafting_rest(scheduler->drafting, request);
     sundog_cache_close_sequence(scheduler->cache, &request->state, request->tokens,
                                 SUNDOG_CLOSE_KEEP);
     remove_running(scheduler, request);

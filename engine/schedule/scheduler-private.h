@@ -5,6 +5,7 @@
  */
 
 #include "engine/schedule/constraints.h"
+#include "engine/schedule/drafting.h"
 #include "engine/schedule/outbox.h"
 #include "engine/schedule/scheduler.h"
 #include "engine/schedule/step-batch.h"
@@ -18,6 +19,8 @@ struct SundogScheduler {
     SundogStepBatch *batch;
     SundogConstraints *constraints;
     SundogStepBudget budget;
+    SundogDrafting *drafting;
+    int64_t making_us;       /* drafts, in this step */
     GHashTable *requests;    /* id -> SundogRequest, owned: all that are queued or run */
     GQueue waiting;          /* of SundogRequest, in order of arrival */
     SundogRequest **running; /* [max.n_sequences] in order of arrival */

@@ -1,5 +1,6 @@
 /* The token engine: requests in, and the steps of a step. */
 
+#include "engine/schedule/core-drafter.h"
 #include "engine/schedule/scheduler-private.h"
 
 #define DEFAULT_MAX_QUEUED 16384
@@ -34,6 +35,25 @@ run_programs(SundogScheduler *scheduler, GError **error)
     return size->n_logit_rows == 0 || runner->sample(runner->data, size, error);
 }
 
+static int64_t
+tell_time(void *data)
+{
+    return sundog_scheduler_now_us(data);
+}
+
+static void
+add_drafters(SundogScheduler *scheduler)
+{
+    SundogCoreDrafterOptions options = {.runner = scheduler->options.draft_runner,
+                                        .n_vocabulary = scheduler->runner->n_vocabulary,
+                                        .gap_us = scheduler->options.gap_us / 2,
+                                        .clock = tell_time,
+                                        .clock_data = scheduler};
+    sundog_drafting_add(scheduler->drafting, sundog_ngram_drafter_new());
+    if (options.runner)
+        sundog_drafting_add(scheduler->drafting, sundog_core_drafter_new(&options));
+}
+
 /* The public edge */
 
 SundogScheduler *
@@ -62,6 +82,9 @@ sundog_scheduler_new(const SundogSchedulerOptions *options, const SundogStepRunn
     scheduler->batch = sundog_step_batch_new(runner);
     scheduler->constraints = sundog_constraints_new();
     sundog_step_budget_init(&scheduler->budget, runner->max.n_tokens, scheduler->options.gap_us);
+    scheduler->drafting = sundog_drafting_new(runner->max.n_sequences);
+    if (runner->max_drafts > 0)
+        add_drafters(scheduler);
     scheduler->requests = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL,
                                                 (GDestroyNotify)sundog_request_free);
     g_queue_init(&scheduler->waiting);
@@ -74,10 +97,22 @@ sundog_scheduler_new(const SundogSchedulerOptions *options, const SundogStepRunn
     return scheduler;
 }
 
+static void
+end_drafts(SundogScheduler *scheduler)
+{
+    GHashTableIter iter;
+    gpointer request;
+    g_hash_table_iter_init(&iter, scheduler->requests);
+    while (g_hash_table_iter_next(&iter, NULL, &request))
+        sundog_drafting_end(scheduler->drafting, request);
+}
+
 void
 sundog_scheduler_free(SundogScheduler *scheduler)
 {
     if (scheduler) {
+        end_drafts(scheduler);
+        sundog_drafting_free(scheduler->drafting);
         g_queue_clear(&scheduler->waiting);
         g_hash_table_unref(scheduler->requests);
         g_free(scheduler->running);
@@ -208,6 +243,7 @@ sundog_scheduler_submit(SundogScheduler *scheduler, const SundogSubmit *submit, 
     SundogRequest *leader = g_hash_table_lookup(scheduler->requests, &request->follows);
     if (leader)
         leader->leads = true;
+    sundog_drafting_begin(scheduler->drafting, request);
     g_hash_table_insert(scheduler->requests, &request->id, request);
     g_queue_push_tail(&scheduler->waiting, request);
 }
@@ -261,7 +297,8 @@ sundog_scheduler_step(SundogScheduler *scheduler)
     else
         sundog_scheduler_fail_step(scheduler, error ? error->message : "the step could not run");
     int64_t step_us = sundog_scheduler_now_us(scheduler) - start_us;
-    sundog_step_budget_learn(&scheduler->budget, n_decoding, n_extra, n_prefill, step_us);
+    sundog_step_budget_learn(&scheduler->budget, n_decoding, n_extra, n_prefill,
+                             step_us - scheduler->making_us);
     scheduler->statistics.step_us += (uint64_t)step_us;
 }
 

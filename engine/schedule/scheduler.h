@@ -35,8 +35,9 @@ typedef struct {
     uint32_t max_queued;     /* requests that wait; 0 is 16,384 */
     uint32_t
         gap_us; /* between tokens, while prompts are read beside; 0 is SUNDOG_SCHEDULER_GAP_US */
-    SundogPageRecorder *recorder; /* borrowed; NULL: prefixes end with this process */
-    int64_t (*clock)(void *data); /* in microseconds; NULL is g_get_monotonic_time() */
+    SundogPageRecorder *recorder;         /* borrowed; NULL: prefixes end with this process */
+    const SundogStepRunner *draft_runner; /* borrowed; of a small core that drafts, or NULL */
+    int64_t (*clock)(void *data);         /* in microseconds; NULL is g_get_monotonic_time() */
     void *clock_data;
 } SundogSchedulerOptions;
 

@@ -35,8 +35,8 @@ average(double *mean, double value)
 }
 
 uint32_t
-sundog_step_budget_get_n_drafts(const SundogStepBudget *budget, uint32_t n_decoding, double share,
-                                uint32_t n_most)
+sundog_step_budget_get_n_drafts(const SundogStepBudget *budget, uint32_t n_decoding,
+                                const SundogDraftWorth *worth, uint32_t n_most)
 {
     if (budget->decode_us <= 0)
         return 0;
@@ -44,15 +44,26 @@ sundog_step_budget_get_n_drafts(const SundogStepBudget *budget, uint32_t n_decod
         return MIN(n_most, 1); /* one, to measure */
     double n_tokens = n_decoding;
     double step_us = budget->decode_us;
-    double gain = share;
+    double gain = worth->share, cost_us = budget->draft_us + worth->make_us;
     uint32_t n_drafts = 0;
-    while (n_drafts < n_most && gain * step_us > n_tokens * budget->draft_us) {
+    while (n_drafts < n_most && gain * step_us > n_tokens * cost_us) {
         n_tokens += gain;
-        step_us += budget->draft_us;
-        gain *= share;
+        step_us += cost_us;
+        gain *= worth->share;
         n_drafts++;
     }
     return n_drafts;
+}
+
+double
+sundog_step_budget_get_rate(const SundogStepBudget *budget, uint32_t n_decoding,
+                            const SundogDraftWorth *worth, uint32_t n_drafts)
+{
+    double n_tokens = n_decoding, gain = 1;
+    double step_us = budget->decode_us + n_drafts * (budget->draft_us + worth->make_us);
+    for (uint32_t i = 0; i < n_drafts; i++)
+        n_tokens += gain *= worth->share;
+    return step_us > 0 ? n_tokens / step_us : 0;
 }
 
 void

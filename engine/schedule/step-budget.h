@@ -16,13 +16,21 @@ typedef struct {
     double draft_us;     /* of one draft, 0: not yet measured */
 } SundogStepBudget;
 
+/* What guesses are worth. */
+typedef struct {
+    double share;   /* the probability that one is right if all before it are */
+    double make_us; /* to make one, beside its row of the step */
+} SundogDraftWorth;
+
 void sundog_step_budget_init(SundogStepBudget *budget, uint32_t max_tokens, uint32_t gap_us);
 
 /* Drafts of one request that pay in a step of n_decoding requests, at most n_most: those that bring
- * more tokens a microsecond than the step does without them, where each is right with probability
- * `share` if all before it are. */
+ * more tokens a microsecond than the step does without them. */
 uint32_t sundog_step_budget_get_n_drafts(const SundogStepBudget *budget, uint32_t n_decoding,
-                                         double share, uint32_t n_most);
+                                         const SundogDraftWorth *worth, uint32_t n_most);
+/* Tokens a microsecond of such a step with n_drafts of them; 0: not yet measured. */
+double sundog_step_budget_get_rate(const SundogStepBudget *budget, uint32_t n_decoding,
+                                   const SundogDraftWorth *worth, uint32_t n_drafts);
 /* Prompt tokens that the next step may take beside n_decoding rows. */
 uint32_t sundog_step_budget_get(const SundogStepBudget *budget, uint32_t n_decoding);
 

@@ -48,31 +48,21 @@ sundog_scheduler_count_decoding(const SundogScheduler *scheduler)
     return n_decoding;
 }
 
-/* Guesses behind the request's tokens, as many as pay; n_most by the step's own bounds. Pages for them
+/* How many guesses the request may have behind its tokens, n_most by the step's own bounds. Pages for them
  * are taken where they are free for the asking: no one gives way for a guess. */
 static uint32_t
-draft_tokens(SundogScheduler *scheduler, SundogRequest *request, uint32_t n_decoding,
-             uint32_t n_most)
+count_drafts(const SundogScheduler *scheduler, const SundogRequest *request, uint32_t n_most)
 {
-    if (!request->drafts || scheduler->runner->max_drafts == 0 ||
-        !sundog_draft_find(&request->draft, request->tokens, request->n_tokens))
-        return 0;
-    n_most = MIN(n_most, scheduler->runner->max_drafts);
-    n_most = MIN(n_most, request->n_limit - request->n_tokens - 1);
     uint32_t n_left = sundog_request_get_n_left(request);
     uint32_t n_border = count_to_checkpoint(scheduler, request);
-    n_most = MIN(n_most, n_border - MIN(n_border, n_left));
-    uint32_t n_drafts = sundog_step_budget_get_n_drafts(&scheduler->budget, n_decoding,
-                                                        request->draft.share, n_most);
-    if (!sundog_cache_reserve(scheduler->cache, &request->state, request->n_tokens + n_drafts))
-        return 0;
-    sundog_draft_write(&request->draft, request->tokens, request->n_tokens, n_drafts);
-    n_drafts = sundog_constraints_count_allowed(request, n_drafts);
-    return n_drafts > 0 && sundog_cache_guess(scheduler->cache, &request->state) ? n_drafts : 0;
+    n_most = MIN(n_most, scheduler->runner->max_drafts);
+    n_most = MIN(n_most, request->n_limit - request->n_tokens - 1);
+    return MIN(n_most, n_border - MIN(n_border, n_left));
 }
 
-uint32_t
-sundog_scheduler_pack_decoding(SundogScheduler *scheduler, uint32_t n_decoding)
+/* Returns how many rows that adds to one for each request. */
+static uint32_t
+ask_for_drafts(SundogScheduler *scheduler, uint32_t n_decoding)
 {
     /* A row for each that runs: prompts that end in this step have one too. */
     const SundogStepSize *max = &scheduler->runner->max;
@@ -80,14 +70,45 @@ sundog_scheduler_pack_decoding(SundogScheduler *scheduler, uint32_t n_decoding)
     uint32_t n_extra = 0;
     for (uint32_t i = 0; i < scheduler->n_running; i++) {
         SundogRequest *request = scheduler->running[i];
+        if (!is_decoding(scheduler, request))
+            continue;
+        uint32_t n_left = sundog_request_get_n_left(request);
+        request->n_rows = MIN(n_left, 1 + n_spare - n_extra);
+        n_extra += request->n_rows - 1;
+        uint32_t n_most =
+            n_left == request->n_rows ? count_drafts(scheduler, request, n_spare - n_extra) : 0;
+        n_extra += sundog_drafting_ask(scheduler->drafting, request, &scheduler->budget, n_decoding,
+                                       n_most);
+    }
+    return n_extra;
+}
+
+/* Of the guesses that were made, those that the step can check. */
+static uint32_t
+count_checked(SundogScheduler *scheduler, SundogRequest *request)
+{
+    uint32_t n_drafts = sundog_constraints_count_allowed(request, request->n_drafts);
+    return n_drafts > 0 &&
+                   sundog_cache_reserve(scheduler->cache, &request->state,
+                                        request->n_tokens + n_drafts) &&
+                   sundog_cache_guess(scheduler->cache, &request->state)
+               ? n_drafts
+               : 0;
+}
+
+uint32_t
+sundog_scheduler_pack_decoding(SundogScheduler *scheduler, uint32_t n_decoding)
+{
+    uint32_t n_extra = ask_for_drafts(scheduler, n_decoding);
+    int64_t start_us = sundog_scheduler_now_us(scheduler);
+    sundog_drafting_make(scheduler->drafting);
+    scheduler->making_us = sundog_scheduler_now_us(scheduler) - start_us;
+    for (uint32_t i = 0; i < scheduler->n_running; i++) {
+        SundogRequest *request = scheduler->running[i];
         if (is_decoding(scheduler, request)) {
-            uint32_t n_rows = MIN(sundog_request_get_n_left(request), 1 + n_spare - n_extra);
-            uint32_t n_drafts = 0;
-            n_extra += n_rows - 1;
-            if (n_rows == sundog_request_get_n_left(request))
-                n_drafts = draft_tokens(scheduler, request, n_decoding, n_spare - n_extra);
-            pack_request(scheduler, request, n_rows, n_drafts);
-            n_extra += n_drafts;
+            uint32_t n_drafts = count_checked(scheduler, request);
+            n_extra -= request->n_wanted - n_drafts;
+            pack_request(scheduler, request, request->n_rows, n_drafts);
         }
     }
     return n_extra;

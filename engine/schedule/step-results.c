@@ -44,9 +44,8 @@ judge_drafts(SundogScheduler *scheduler, SundogRequest *request)
     if (request->logit_row == UINT32_MAX || !request->drafts)
         return 0;
     uint32_t n_right = count_right(scheduler, request);
-    sundog_draft_learn(&request->draft, request->tokens, request->n_tokens,
-                       (uint32_t)scheduler->runner->token[request->logit_row], request->n_drafts,
-                       n_right);
+    sundog_drafting_learn(scheduler->drafting, request,
+                          (uint32_t)scheduler->runner->token[request->logit_row], n_right);
     scheduler->statistics.n_drafted_tokens += request->n_drafts;
     scheduler->statistics.n_accepted_tokens += n_right;
     uint32_t n_wrong = request->n_drafts - n_right;

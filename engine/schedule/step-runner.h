@@ -9,6 +9,9 @@
 #include "kernels/contract/sample.h"
 #include <gio/gio.h>
 
+/* Guesses that a step checks of one sequence: they rarely hold for longer. */
+#define SUNDOG_MAX_DRAFTS 15
+
 /* How large one step is. Page table, history, masks and biases are packed to their width of this step. */
 typedef struct {
     uint32_t n_tokens;

@@ -2,18 +2,38 @@
 
 #include "tests/schedule/fake-engine.h"
 
-FakeEngine
-fake_engine_start(const FakeModelOptions *options)
+static FakeEngine
+start(const FakeModelOptions *options, FakeModel *small)
 {
-    FakeEngine engine = {
-        .model = fake_model_new(options), .outbox = g_byte_array_new(), .answers = answers_new()};
+    FakeEngine engine = {.model = fake_model_new(options),
+                         .small = small,
+                         .outbox = g_byte_array_new(),
+                         .answers = answers_new()};
+    if (small)
+        small->large = engine.model;
     engine.scheduler = sundog_scheduler_new(
         &(SundogSchedulerOptions){.context_length = options->sequence_pages * options->page_tokens,
                                   .max_kept_pages = -1,
+                                  .draft_runner = small ? &small->runner : NULL,
                                   .clock = fake_model_clock,
                                   .clock_data = engine.model},
         &engine.model->runner, engine.outbox);
     return engine;
+}
+
+FakeEngine
+fake_engine_start(const FakeModelOptions *options)
+{
+    return start(options, NULL);
+}
+
+FakeEngine
+fake_engine_start_drafting(const FakeModelOptions *options, const FakeModelOptions *small,
+                           uint32_t errs)
+{
+    FakeModel *model = fake_model_new(small);
+    model->errs = errs;
+    return start(options, model);
 }
 
 void
@@ -21,6 +41,7 @@ fake_engine_stop(FakeEngine *engine)
 {
     sundog_scheduler_free(engine->scheduler);
     fake_model_free(engine->model);
+    fake_model_free(engine->small);
     answers_free(engine->answers);
     g_byte_array_unref(engine->outbox);
 }

@@ -8,6 +8,7 @@
 
 typedef struct {
     FakeModel *model;
+    FakeModel *small; /* that drafts for it, or NULL */
     SundogScheduler *scheduler;
     GByteArray *outbox;
     Answers *answers;
@@ -15,6 +16,9 @@ typedef struct {
 
 /* Its context is as long as a sequence's pages. */
 FakeEngine fake_engine_start(const FakeModelOptions *options);
+/* With a small model that drafts, and errs each so many positions; 0: never. */
+FakeEngine fake_engine_start_drafting(const FakeModelOptions *options,
+                                      const FakeModelOptions *small, uint32_t errs);
 void fake_engine_stop(FakeEngine *engine);
 
 Answer *fake_engine_submit(FakeEngine *engine, const SundogSubmit *request);

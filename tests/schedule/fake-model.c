@@ -120,7 +120,10 @@ forward(void *data, const SundogStepSize *size, GError **error)
     FakeModel *model = data;
     const SundogStepRunner *runner = &model->runner;
     model->n_steps++;
-    model->now_us += 950 + 50 * (int64_t)size->n_tokens;
+    if (model->large != NULL)
+        model->large->now_us += 60;
+    else
+        model->now_us += 950 + 50 * (int64_t)size->n_tokens;
     model->n_prefill_rows = model->n_decoding_rows = 0;
     g_assert_cmpuint(size->n_tokens, >, 0);
     g_assert_cmpuint(size->n_tokens, <=, runner->max.n_tokens);
@@ -197,6 +200,8 @@ sample(void *data, const SundogStepSize *size, GError **error)
         model->out[i] = model->logits[i] == UINT64_MAX
                             ? -1
                             : (int32_t)choose(model->logits[i], sampling, history);
+        if (model->errs > 0 && sampling->position % model->errs == 0 && model->out[i] >= 0)
+            model->out[i] = (model->out[i] + 1) % FAKE_POISON;
         if (model->out[i] >= 0 && sampling->masked) {
             const int32_t *mask = model->runner.mask + (size_t)i * size->mask;
             g_assert_cmpuint(size->mask, ==, SUNDOG_SAMPLE_MASK_WORDS(FAKE_VOCABULARY));

@@ -18,7 +18,7 @@
 /* A request with this top_k gets an answer that mostly repeats itself, so that drafts are right. */
 #define FAKE_REPEATS 11
 
-typedef struct {
+typedef struct FakeModel {
     SundogStepRunner runner;
     struct FakeSlot *slots; /* [pool_pages, page_tokens] */
     uint64_t *states;       /* [pool_states] */
@@ -30,6 +30,8 @@ typedef struct {
     uint32_t n_decoding_rows; /* of the last step */
     bool checks;              /* off only to measure the scheduler alone */
     int64_t now_us;           /* a step takes 1,000 us and 50 for each row past its first */
+    struct FakeModel *large;  /* it drafts for: then a step takes 60 us of that model's time */
+    uint32_t errs;            /* each so many positions it gives another token; 0: never */
 } FakeModel;
 
 typedef struct {

@@ -58,7 +58,7 @@ set_vocabulary(SundogScheduler *scheduler)
 }
 
 static FakeEngine
-start(int32_t pool_pages)
+start(int32_t pool_pages, bool drafts)
 {
     const FakeModelOptions options = {.page_tokens = 16,
                                       .pool_pages = pool_pages,
@@ -67,7 +67,8 @@ start(int32_t pool_pages)
                                       .max_sequences = 8,
                                       .history = 32,
                                       .max_drafts = 5};
-    FakeEngine engine = fake_engine_start(&options);
+    FakeEngine engine =
+        drafts ? fake_engine_start_drafting(&options, &options, 7) : fake_engine_start(&options);
     set_vocabulary(engine.scheduler);
     return engine;
 }
@@ -109,10 +110,13 @@ check_answer(const Answer *answer)
 static void
 test_masks_hold(void)
 {
-    const int32_t pools[] = {200, 20};
+    static const struct {
+        int32_t n_pages;
+        bool drafts;
+    } pools[] = {{200, false}, {20, false}, {200, true}, {20, true}};
     g_autoptr(GPtrArray) first = g_ptr_array_new_with_free_func((GDestroyNotify)g_array_unref);
     for (size_t k = 0; k < G_N_ELEMENTS(pools); k++) {
-        FakeEngine engine = start(pools[k]);
+        FakeEngine engine = start(pools[k].n_pages, pools[k].drafts);
         Answer *answers[N_REQUESTS];
         for (uint32_t i = 0; i < N_REQUESTS; i++) {
             SundogSubmit request = request_of(i + 1);
@@ -123,7 +127,7 @@ test_masks_hold(void)
             check_answer(answers[i]);
             if (k == 0) {
                 g_ptr_array_add(first, g_array_ref(answers[i]->tokens));
-            } else { /* the same, whoever had to give way */
+            } else { /* the same, whoever had to give way, and whoever guessed */
                 const GArray *before = first->pdata[i];
                 g_assert_cmpmem(answers[i]->tokens->data, answers[i]->tokens->len * 4, before->data,
                                 before->len * 4);
@@ -136,7 +140,7 @@ test_masks_hold(void)
 static void
 test_resubmitted(void)
 {
-    FakeEngine engine = start(200);
+    FakeEngine engine = start(200, true);
     SundogSubmit whole = request_of(3);
     Answer *answer = fake_engine_submit(&engine, &whole);
     fake_engine_run(&engine);
@@ -159,7 +163,7 @@ test_resubmitted(void)
 static void
 test_refused(void)
 {
-    FakeEngine engine = start(200);
+    FakeEngine engine = start(200, true);
     /* Tokens that the automaton does not lead to: nobody can go on from there. */
     const uint32_t wrong[] = {3};
     SundogSubmit request = request_of(1);
@@ -184,7 +188,7 @@ test_refused(void)
 static void
 test_biases_reach_their_rows(void)
 {
-    FakeEngine engine = start(200);
+    FakeEngine engine = start(200, true);
     const SundogTokenBias biases[] = {{77, 5}, {78, -INFINITY}};
     SundogSubmit plain = request_of(1), biased = request_of(2);
     plain.n_automaton = biased.n_automaton = 0;

@@ -55,18 +55,20 @@ n_drafts(double draft_us, uint32_t n_decoding, double share)
     sundog_step_budget_init(&budget, 512, 50000);
     sundog_step_budget_learn(&budget, n_decoding, 0, 0, 1000);
     sundog_step_budget_learn(&budget, n_decoding, 4, 0, (int64_t)(1000 + 4 * draft_us));
-    return sundog_step_budget_get_n_drafts(&budget, n_decoding, share, 15);
+    SundogDraftWorth worth = {.share = share};
+    return sundog_step_budget_get_n_drafts(&budget, n_decoding, &worth, 15);
 }
 
 static void
 test_drafts(void)
 {
+    const SundogDraftWorth sure = {.share = 1};
     SundogStepBudget budget;
     sundog_step_budget_init(&budget, 512, 50000);
-    g_assert_cmpuint(sundog_step_budget_get_n_drafts(&budget, 1, 1, 15), ==, 0);
+    g_assert_cmpuint(sundog_step_budget_get_n_drafts(&budget, 1, &sure, 15), ==, 0);
     sundog_step_budget_learn(&budget, 1, 0, 0, 1000);
-    g_assert_cmpuint(sundog_step_budget_get_n_drafts(&budget, 1, 1, 15), ==, 1);
-    g_assert_cmpuint(sundog_step_budget_get_n_drafts(&budget, 1, 1, 0), ==, 0);
+    g_assert_cmpuint(sundog_step_budget_get_n_drafts(&budget, 1, &sure, 15), ==, 1);
+    g_assert_cmpuint(sundog_step_budget_get_n_drafts(&budget, 1, &sure, 0), ==, 0);
 
     g_assert_cmpuint(n_drafts(100, 1, 0.99), ==, 15); /* sure and cheap */
     g_assert_cmpuint(n_drafts(100, 1, 0.05), ==, 0); /* half of what the step brings in that time */

@@ -1,0 +1,23 @@
+#pragma once
+
+/*
+ * Drafts by a small core of the same vocabulary, which runs ahead of the large one. Its sequences follow
+ * the requests' tokens in a cache of its own: what they lack runs first, no more of it between two steps
+ * than their time allows; then a step of its own a guess, for all requests at once.
+ *
+ * It samples as the request does, with the random numbers of the token's own position and under its
+ * constraint, so that a guess is as likely to be the token sampled as the two cores are alike.
+ */
+
+#include "engine/schedule/drafter.h"
+#include "engine/schedule/step-runner.h"
+
+typedef struct {
+    const SundogStepRunner *runner; /* of the small core, borrowed */
+    uint32_t n_vocabulary;          /* of the large one */
+    uint32_t gap_us;                /* what running prompts may take between two steps */
+    int64_t (*clock)(void *data);   /* in microseconds */
+    void *clock_data;
+} SundogCoreDrafterOptions;
+
+SundogDrafter *sundog_core_drafter_new(const SundogCoreDrafterOptions *options);
