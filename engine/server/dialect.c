@@ -25,16 +25,22 @@ static const struct {
                        {429, "rate_limit_error"}};
 
 SundogDialect
+sundog_dialect_of_path(const char *path)
+{
+    if (g_str_has_prefix(path, "/v1/messages"))
+        return SUNDOG_DIALECT_ANTHROPIC;
+    bool is_ollama = g_str_has_prefix(path, "/api/") && !g_str_has_prefix(path, "/api/v0/");
+    return is_ollama ? SUNDOG_DIALECT_OLLAMA : SUNDOG_DIALECT_OPENAI;
+}
+
+SundogDialect
 sundog_dialect_of(SoupServerMessage *message)
 {
     GUri *uri = soup_server_message_get_uri(message);
     const char *path = uri ? g_uri_get_path(uri) : "";
     SoupMessageHeaders *headers = soup_server_message_get_request_headers(message);
-    if (g_str_has_prefix(path, "/v1/messages") ||
-        soup_message_headers_get_one(headers, "anthropic-version"))
-        return SUNDOG_DIALECT_ANTHROPIC;
-    bool is_ollama = g_str_has_prefix(path, "/api/") && !g_str_has_prefix(path, "/api/v0/");
-    return is_ollama ? SUNDOG_DIALECT_OLLAMA : SUNDOG_DIALECT_OPENAI;
+    bool is_anthropic = soup_message_headers_get_one(headers, "anthropic-version");
+    return is_anthropic ? SUNDOG_DIALECT_ANTHROPIC : sundog_dialect_of_path(path);
 }
 
 const char *

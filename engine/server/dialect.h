@@ -23,6 +23,7 @@ typedef enum {
 
 /* By path, and by the header that Anthropic's clients send everywhere. */
 SundogDialect sundog_dialect_of(SoupServerMessage *message);
+SundogDialect sundog_dialect_of_path(const char *path);
 const char *sundog_dialect_get_stream_type(SundogDialect dialect);
 const char *sundog_dialect_get_ping(SundogDialect dialect);
 /* The body of an answer that is an error; owned by the caller. */

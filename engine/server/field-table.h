@@ -13,8 +13,8 @@
 
 #define SUNDOG_NO_DEFAULT NAN
 
-/* Sent on by JSON clients without loss: a seed beyond 2^53 would not come back as it went. */
-#define SUNDOG_MAX_SEED 0x1p53
+/* Sent on by JSON clients without loss: a number beyond 2^53 would not come back as it went. */
+#define SUNDOG_MAX_EXACT 0x1p53
 
 /* X(NAME, JSON Schema's types) */
 #define SUNDOG_FIELD_TYPES(X)                  \
@@ -30,6 +30,8 @@
     X(TEXT_OR_BOOLEAN, "\"string\",\"boolean\"")
 
 #define SUNDOG_NUMBER_FIELDS(X)                                                                   \
+    X(AFTER, "after", INTEGER, 0, SUNDOG_MAX_EXACT, 0,                                            \
+      "the number of the last line that is known")                                                \
     X(FREQUENCY_PENALTY, "frequency_penalty", NUMBER, -100, 100, SUNDOG_NO_DEFAULT,               \
       "taken off a token's logit for each time that it stands there")                             \
     X(MAX_COMPLETION_TOKENS, "max_completion_tokens", INTEGER, -1, UINT32_MAX, SUNDOG_NO_DEFAULT, \
@@ -54,7 +56,7 @@
       "divides the logit of a token that stands there already")                                   \
     X(REPETITION_PENALTY, "repetition_penalty", NUMBER, 0.01, 100, SUNDOG_NO_DEFAULT,             \
       "as repeat_penalty")                                                                        \
-    X(SEED, "seed", INTEGER, -SUNDOG_MAX_SEED, SUNDOG_MAX_SEED, -1,                               \
+    X(SEED, "seed", INTEGER, -SUNDOG_MAX_EXACT, SUNDOG_MAX_EXACT, -1,                             \
       "of the random numbers; -1 for another one each time")                                      \
     X(TEMPERATURE, "temperature", NUMBER, 0, 100, SUNDOG_NO_DEFAULT,                              \
       "how even the choice is; 0 for the likeliest token")                                        \
@@ -77,67 +79,68 @@
     X(THEN_PREPARE, "then_prepare", BOOLEAN, 0, 0, 0, "makes the core of what was pulled")         \
     X(WITH_PIECES, "with_pieces", BOOLEAN, 0, 0, 0, "each token with its text or its bytes")
 
-#define SUNDOG_OTHER_FIELDS(X)                                                                   \
-    X(ACTIVATIONS, "activations", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "int8 or f32")                  \
-    X(CHAT_TEMPLATE_KWARGS, "chat_template_kwargs", OBJECT, 0, 0, SUNDOG_NO_DEFAULT,             \
-      "variables of the template")                                                               \
-    X(CONTENT, "content", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "the text")                             \
-    X(CORE, "core", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "a core's name")                              \
-    X(DESTINATION, "destination", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "the second name")              \
-    X(FORMAT, "format", TEXT_OR_OBJECT, 0, 0, SUNDOG_NO_DEFAULT, "json, or a schema")            \
-    X(FROM, "from", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "a file that is there already")               \
-    X(GRAMMAR, "grammar", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "what an answer may be, in GBNF")       \
-    X(GUIDED_CHOICE, "guided_choice", LIST, 0, 0, SUNDOG_NO_DEFAULT,                             \
-      "texts of which one is the answer")                                                        \
-    X(GUIDED_REGEX, "guided_regex", TEXT, 0, 0, SUNDOG_NO_DEFAULT,                               \
-      "an expression that the answer fits")                                                      \
-    X(INPUT, "input", TEXT_OR_LIST, 0, 0, SUNDOG_NO_DEFAULT, "a question, or items")             \
-    X(INPUT_EXTRA, "input_extra", LIST, 0, 0, SUNDOG_NO_DEFAULT,                                 \
-      "files that go before, each with filename and text")                                       \
-    X(INPUT_PREFIX, "input_prefix", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "what stands before the gap") \
-    X(INPUT_SUFFIX, "input_suffix", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "what stands behind it")      \
-    X(INSTRUCTIONS, "instructions", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "a system turn")              \
-    X(JSON_SCHEMA, "json_schema", OBJECT, 0, 0, SUNDOG_NO_DEFAULT, "what an answer may be")      \
-    X(KEEP_ALIVE, "keep_alive", TEXT_OR_NUMBER, -1e9, 1e9, SUNDOG_NO_DEFAULT,                    \
-      "how long the core stays loaded: seconds, or a duration such as 5m; 0 unloads it")         \
-    X(KIND, "kind", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "pull, prepare, fit or verify")               \
-    X(LOGIT_BIAS, "logit_bias", OBJECT, 0, 0, SUNDOG_NO_DEFAULT,                                 \
-      "tokens by number, each with what is added to its logit")                                  \
-    X(MESSAGES, "messages", LIST, 0, 0, SUNDOG_NO_DEFAULT, "the chat so far")                    \
-    X(MODEL, "model", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "the core that answers")                    \
-    X(NAME, "name", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "as model")                                   \
-    X(OPTIONS, "options", OBJECT, 0, 0, SUNDOG_NO_DEFAULT, "how to sample, and when to stop")    \
-    X(OUTPUT_CONFIG, "output_config", OBJECT, 0, 0, SUNDOG_NO_DEFAULT, "a schema as its format") \
-    X(PREVIOUS_RESPONSE_ID, "previous_response_id", TEXT, 0, 0, SUNDOG_NO_DEFAULT,               \
-      "a stored response that this goes on from")                                                \
-    X(PROMPT, "prompt", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "the text to go on from")                 \
-    X(PROMPT_OR_TOKENS, "prompt", TEXT_OR_LIST, 0, 0, SUNDOG_NO_DEFAULT,                         \
-      "the text to go on from, or its tokens")                                                   \
-    X(REASONING, "reasoning", OBJECT, 0, 0, SUNDOG_NO_DEFAULT, "how much of it")                 \
-    X(REASONING_EFFORT, "reasoning_effort", TEXT, 0, 0, SUNDOG_NO_DEFAULT,                       \
-      "how much reasoning; none for none")                                                       \
-    X(RESPONSE_FORMAT, "response_format", OBJECT, 0, 0, SUNDOG_NO_DEFAULT,                       \
-      "its type is text, json_object or json_schema")                                            \
-    X(SOURCE, "source", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "a name or an address")                   \
-    X(STOP, "stop", TEXT_OR_LIST, 0, 0, SUNDOG_NO_DEFAULT, "texts that end the answer")          \
-    X(STOP_SEQUENCES, "stop_sequences", TEXT_OR_LIST, 0, 0, SUNDOG_NO_DEFAULT,                   \
-      "texts that end the answer")                                                               \
-    X(STREAM_OPTIONS, "stream_options", OBJECT, 0, 0, SUNDOG_NO_DEFAULT,                         \
-      "include_usage tells the counts at the end of a stream")                                   \
-    X(SUFFIX, "suffix", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "what stands behind the gap")             \
-    X(SUNDOG, "sundog", OBJECT, 0, 0, SUNDOG_NO_DEFAULT,                                         \
-      "progress tells of queue and prompt, as comments in a stream")                             \
-    X(SYSTEM, "system", TEXT_OR_LIST, 0, 0, SUNDOG_NO_DEFAULT, "a system turn")                  \
-    X(SYSTEM_TEXT, "system", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "a system turn")                     \
-    X(TEXT, "text", OBJECT, 0, 0, SUNDOG_NO_DEFAULT, "the format of the answer")                 \
-    X(THINK, "think", TEXT_OR_BOOLEAN, 0, 0, SUNDOG_NO_DEFAULT, "whether to reason")             \
-    X(THINKING, "thinking", OBJECT, 0, 0, SUNDOG_NO_DEFAULT, "its type is enabled or disabled")  \
-    X(TOKENS, "tokens", LIST, 0, 0, SUNDOG_NO_DEFAULT, "by number")                              \
-    X(TOOL_CHOICE, "tool_choice", TEXT_OR_OBJECT, 0, 0, SUNDOG_NO_DEFAULT,                       \
-      "auto, none, required, or a function by name")                                             \
-    X(TOOL_CHOICE_OBJECT, "tool_choice", OBJECT, 0, 0, SUNDOG_NO_DEFAULT,                        \
-      "its type is auto, any, none or tool")                                                     \
-    X(TOOLS, "tools", LIST, 0, 0, SUNDOG_NO_DEFAULT, "the functions that may be called")         \
+#define SUNDOG_OTHER_FIELDS(X)                                                                    \
+    X(ACTIVATIONS, "activations", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "int8 or f32")                   \
+    X(CHAT_TEMPLATE_KWARGS, "chat_template_kwargs", OBJECT, 0, 0, SUNDOG_NO_DEFAULT,              \
+      "variables of the template")                                                                \
+    X(CONTENT, "content", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "the text")                              \
+    X(CORE, "core", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "a core's name")                               \
+    X(DESTINATION, "destination", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "the second name")               \
+    X(FORMAT, "format", TEXT_OR_OBJECT, 0, 0, SUNDOG_NO_DEFAULT, "json, or a schema")             \
+    X(FROM, "from", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "a file that is there already")                \
+    X(GRAMMAR, "grammar", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "what an answer may be, in GBNF")        \
+    X(GUIDED_CHOICE, "guided_choice", LIST, 0, 0, SUNDOG_NO_DEFAULT,                              \
+      "texts of which one is the answer")                                                         \
+    X(GUIDED_REGEX, "guided_regex", TEXT, 0, 0, SUNDOG_NO_DEFAULT,                                \
+      "an expression that the answer fits")                                                       \
+    X(INPUT, "input", TEXT_OR_LIST, 0, 0, SUNDOG_NO_DEFAULT, "a question, or items")              \
+    X(INPUT_EXTRA, "input_extra", LIST, 0, 0, SUNDOG_NO_DEFAULT,                                  \
+      "files that go before, each with filename and text")                                        \
+    X(INPUT_PREFIX, "input_prefix", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "what stands before the gap")  \
+    X(INPUT_SUFFIX, "input_suffix", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "what stands behind it")       \
+    X(INSTRUCTIONS, "instructions", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "a system turn")               \
+    X(JSON_SCHEMA, "json_schema", OBJECT, 0, 0, SUNDOG_NO_DEFAULT, "what an answer may be")       \
+    X(KEEP_ALIVE, "keep_alive", TEXT_OR_NUMBER, -1e9, 1e9, SUNDOG_NO_DEFAULT,                     \
+      "how long the core stays loaded: seconds, or a duration such as 5m; 0 unloads it")          \
+    X(KIND, "kind", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "pull, prepare, fit or verify")                \
+    X(LEVEL, "level", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "debug, info, warning or error: the lowest") \
+    X(LOGIT_BIAS, "logit_bias", OBJECT, 0, 0, SUNDOG_NO_DEFAULT,                                  \
+      "tokens by number, each with what is added to its logit")                                   \
+    X(MESSAGES, "messages", LIST, 0, 0, SUNDOG_NO_DEFAULT, "the chat so far")                     \
+    X(MODEL, "model", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "the core that answers")                     \
+    X(NAME, "name", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "as model")                                    \
+    X(OPTIONS, "options", OBJECT, 0, 0, SUNDOG_NO_DEFAULT, "how to sample, and when to stop")     \
+    X(OUTPUT_CONFIG, "output_config", OBJECT, 0, 0, SUNDOG_NO_DEFAULT, "a schema as its format")  \
+    X(PREVIOUS_RESPONSE_ID, "previous_response_id", TEXT, 0, 0, SUNDOG_NO_DEFAULT,                \
+      "a stored response that this goes on from")                                                 \
+    X(PROMPT, "prompt", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "the text to go on from")                  \
+    X(PROMPT_OR_TOKENS, "prompt", TEXT_OR_LIST, 0, 0, SUNDOG_NO_DEFAULT,                          \
+      "the text to go on from, or its tokens")                                                    \
+    X(REASONING, "reasoning", OBJECT, 0, 0, SUNDOG_NO_DEFAULT, "how much of it")                  \
+    X(REASONING_EFFORT, "reasoning_effort", TEXT, 0, 0, SUNDOG_NO_DEFAULT,                        \
+      "how much reasoning; none for none")                                                        \
+    X(RESPONSE_FORMAT, "response_format", OBJECT, 0, 0, SUNDOG_NO_DEFAULT,                        \
+      "its type is text, json_object or json_schema")                                             \
+    X(SOURCE, "source", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "a name or an address")                    \
+    X(STOP, "stop", TEXT_OR_LIST, 0, 0, SUNDOG_NO_DEFAULT, "texts that end the answer")           \
+    X(STOP_SEQUENCES, "stop_sequences", TEXT_OR_LIST, 0, 0, SUNDOG_NO_DEFAULT,                    \
+      "texts that end the answer")                                                                \
+    X(STREAM_OPTIONS, "stream_options", OBJECT, 0, 0, SUNDOG_NO_DEFAULT,                          \
+      "include_usage tells the counts at the end of a stream")                                    \
+    X(SUFFIX, "suffix", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "what stands behind the gap")              \
+    X(SUNDOG, "sundog", OBJECT, 0, 0, SUNDOG_NO_DEFAULT,                                          \
+      "progress tells of queue and prompt, as comments in a stream")                              \
+    X(SYSTEM, "system", TEXT_OR_LIST, 0, 0, SUNDOG_NO_DEFAULT, "a system turn")                   \
+    X(SYSTEM_TEXT, "system", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "a system turn")                      \
+    X(TEXT, "text", OBJECT, 0, 0, SUNDOG_NO_DEFAULT, "the format of the answer")                  \
+    X(THINK, "think", TEXT_OR_BOOLEAN, 0, 0, SUNDOG_NO_DEFAULT, "whether to reason")              \
+    X(THINKING, "thinking", OBJECT, 0, 0, SUNDOG_NO_DEFAULT, "its type is enabled or disabled")   \
+    X(TOKENS, "tokens", LIST, 0, 0, SUNDOG_NO_DEFAULT, "by number")                               \
+    X(TOOL_CHOICE, "tool_choice", TEXT_OR_OBJECT, 0, 0, SUNDOG_NO_DEFAULT,                        \
+      "auto, none, required, or a function by name")                                              \
+    X(TOOL_CHOICE_OBJECT, "tool_choice", OBJECT, 0, 0, SUNDOG_NO_DEFAULT,                         \
+      "its type is auto, any, none or tool")                                                      \
+    X(TOOLS, "tools", LIST, 0, 0, SUNDOG_NO_DEFAULT, "the functions that may be called")          \
     X(WEIGHTS, "weights", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "q8 or q4")
 
 #define SUNDOG_FIELDS(X)     \

@@ -14,7 +14,8 @@ typedef struct {
 } Route;
 
 static const Route routes[] = {
-#define X(path, method, handler, needs_key, purpose) {path, method, handler, needs_key},
+#define X(path, method, handler, needs_key, body, reply, purpose) \
+    {path, method, handler, needs_key},
     SUNDOG_ROUTES(X)
 #undef X
 };

@@ -48,7 +48,7 @@ sundog_unload_post(SundogExchange *exchange)
     g_autoptr(SundogCoreText) core = NULL;
     if (!object)
         return;
-    if (sundog_field_get_text(object, "core", &name, &error) && name)
+    if (sundog_field_read_text(object, SUNDOG_FIELD_CORE, &name, &error) && name)
         core = sundog_server_dup_core(server, name, &error);
     if (error) {
         sundog_exchange_fail(exchange, error);

@@ -1,6 +1,5 @@
-/* The own API, the lists of models and the description of all (report G1). */
+/* The own API and the lists of models (report G1). */
 
-#include "engine/server/routes.h"
 #include "tests/server/fixture.h"
 
 #include <signal.h>
@@ -19,35 +18,6 @@ test_lists_of_models(Fixture *fixture, gconstpointer data)
     g_assert_nonnull(strstr(openai->body, "\"has_more\":false"));
     g_autoptr(Reply) ollama = client_get(port, "/api/tags");
     g_assert_nonnull(strstr(ollama->body, "\"model\":\"tiny\""));
-}
-
-/* The description names every route, and what it says of methods holds. */
-static void
-test_openapi(Fixture *fixture, gconstpointer data)
-{
-    static const struct {
-        const char *path, *method;
-    } routes[] = {
-#define X(path, method, handler, needs_key, purpose) {path, method},
-        SUNDOG_ROUTES(X)
-#undef X
-    };
-    g_autoptr(Reply) reply = client_get(fixture->harness->port, "/openapi.json");
-    g_assert_cmpuint(reply->status, ==, 200);
-    g_autoptr(JsonObject) object = reply_get_object(reply);
-    JsonObject *paths = json_object_get_object_member(object, "paths");
-    for (size_t i = 0; i < G_N_ELEMENTS(routes); i++) {
-        g_auto(GStrv) parts = g_strsplit(routes[i].path, "*", 2);
-        g_autofree char *path = g_strjoinv("{id}", parts);
-        g_autofree char *method = g_ascii_strdown(routes[i].method, -1);
-        g_assert_true(json_object_has_member(paths, path));
-        g_assert_true(json_object_has_member(json_object_get_object_member(paths, path), method));
-        g_autoptr(Reply) wrong =
-            client_send(fixture->harness->port, "PUT", routes[i].path, NULL, "{}");
-        g_assert_cmpuint(wrong->status, ==, 405);
-        if (i > 0) /* found by the first that fits, so the order is one to be kept */
-            g_assert_cmpint(strcmp(routes[i - 1].path, routes[i].path), <=, 0);
-    }
 }
 
 static void
@@ -127,7 +97,6 @@ main(int argc, char **argv)
 {
     harness_init(&argc, &argv);
     fixture_add("/own-api/lists-of-models", test_lists_of_models);
-    fixture_add("/own-api/openapi", test_openapi);
     fixture_add("/own-api/own-api", test_own_api);
     g_test_add_func("/own-api/other-models", test_other_models);
     return g_test_run();

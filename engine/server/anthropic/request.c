@@ -34,6 +34,7 @@ add_message(JsonArray *messages, const char *role, JsonArray *parts)
 
 /* One message of the client while its blocks are read. */
 typedef struct {
+    const char *field;   /* of the request, in which it stands */
     JsonArray *messages; /* the request's; results of tools go there at once */
     JsonArray *parts;
     JsonArray *calls;
@@ -71,7 +72,7 @@ static bool read_content(Turn *turn, JsonNode *content, SundogApiError **error);
 static bool
 add_result(Turn *turn, JsonObject *block, SundogApiError **error)
 {
-    Turn result = {.parts = json_array_new(), .messages = turn->messages};
+    Turn result = {.field = turn->field, .parts = json_array_new(), .messages = turn->messages};
     JsonNode *content = sundog_field_get(block, "content");
     bool is_read = !content || read_content(&result, content, error);
     JsonObject *message = add_message(turn->messages, "tool", result.parts);
@@ -80,15 +81,24 @@ add_result(Turn *turn, JsonObject *block, SundogApiError **error)
     return is_read;
 }
 
+/* Blocks of Anthropic's own servers, of which some say what their tools did, whatever these are called. */
 static bool
-add_block(Turn *turn, JsonObject *block, SundogApiError **error)
+is_left_out(const char *type)
 {
-    static const char *const left_out[] = {"redacted_thinking", "server_tool_use",
-                                           "web_search_tool_result", "tool_reference"};
-    const char *type = sundog_json_get_string(block, "type", "");
+    static const char *const left_out[] = {"redacted_thinking", "tool_reference",
+                                           "container_upload"};
     for (size_t i = 0; i < G_N_ELEMENTS(left_out); i++)
         if (strcmp(left_out[i], type) == 0)
             return true;
+    return g_str_has_suffix(type, "_tool_use") || g_str_has_suffix(type, "_tool_result");
+}
+
+static bool
+add_block(Turn *turn, JsonObject *block, SundogApiError **error)
+{
+    const char *type = sundog_json_get_string(block, "type", "");
+    if (is_left_out(type))
+        return true;
     if (strcmp(type, "text") == 0)
         add_part(turn->parts, sundog_json_get_string(block, "text", ""));
     else if (strcmp(type, "thinking") == 0 && turn->reasoning)
@@ -110,12 +120,12 @@ read_content(Turn *turn, JsonNode *content, SundogApiError **error)
         return true;
     }
     if (!JSON_NODE_HOLDS_ARRAY(content))
-        return fail(error, "messages", "content is a text or a list of blocks");
+        return fail(error, turn->field, "content is a text or a list of blocks");
     JsonArray *blocks = json_node_get_array(content);
     for (guint i = 0; i < json_array_get_length(blocks); i++) {
         JsonNode *block = json_array_get_element(blocks, i);
         if (!JSON_NODE_HOLDS_OBJECT(block))
-            return fail(error, "messages", "a block of content is an object");
+            return fail(error, turn->field, "a block of content is an object");
         if (!add_block(turn, json_node_get_object(block), error))
             return false;
     }
@@ -147,7 +157,7 @@ read_message(JsonArray *messages, JsonNode *node, SundogApiError **error)
     const char *role = sundog_json_get_string(message, "role", "");
     if (!*role || !content)
         return fail(error, "messages", "a message has a role and a content");
-    Turn turn = {messages, json_array_new(), json_array_new(), g_string_new(NULL)};
+    Turn turn = {"messages", messages, json_array_new(), json_array_new(), g_string_new(NULL)};
     bool is_read = read_content(&turn, content, error);
     if (is_read)
         finish_turn(&turn, role);
@@ -169,7 +179,7 @@ read_messages(SundogPrompt *prompt, JsonObject *object, SundogApiError **error)
         return sundog_api_error_set(error, SUNDOG_API_ERROR_MISSING, "messages", "messages", NULL);
     prompt->messages = json_array_new();
     if (system) {
-        Turn turn = {.messages = prompt->messages, .parts = json_array_new()};
+        Turn turn = {.field = "system", .messages = prompt->messages, .parts = json_array_new()};
         add_message(prompt->messages, "system", turn.parts);
         if (!read_content(&turn, system, error))
             return false;
