@@ -172,8 +172,8 @@ on_encoded(SundogEncoded *encoded, void *data)
         sundog_exchange_fail(encoding->exchange, g_steal_pointer(&encoded->error));
     else
         encoding->reply(encoding->exchange, encoding->request, encoded);
-    sundog_exchange_unref(encoding->exchange);
     sundog_completion_request_free(encoding->request);
+    sundog_exchange_unref(encoding->exchange);
     g_free(encoding);
 }
 

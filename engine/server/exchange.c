@@ -12,6 +12,8 @@
 
 /* What may wait for a client that does not read: minutes of an answer, before it is cut off. */
 #define MAX_WAITING_BYTES (4u << 20)
+/* Shorter bodies are read at once. */
+#define LONG_BODY_BYTES (64 << 10)
 
 struct SundogExchange {
     int n_references;
@@ -21,6 +23,7 @@ struct SundogExchange {
     SundogDialect dialect;
     JsonNode *body;
     size_t n_body_bytes;
+    bool has_shared_body;
     char *ping; /* NULL: the dialect's */
     bool is_paused;
     bool is_stream;
@@ -118,6 +121,33 @@ sundog_exchange_ref(SundogExchange *exchange)
     return exchange;
 }
 
+static void
+free_in_thread(GTask *task, void *source, void *data, GCancellable *cancellable)
+{
+    json_node_unref(data);
+    g_task_return_boolean(task, true);
+}
+
+/* json-glib counts references without a lock, so a thread may free what nobody else has parts of. */
+static void
+free_body(SundogExchange *exchange)
+{
+    JsonNode *body = g_steal_pointer(&exchange->body);
+    if (!body || exchange->n_body_bytes < LONG_BODY_BYTES || exchange->has_shared_body) {
+        g_clear_pointer(&body, json_node_unref);
+        return;
+    }
+    g_autoptr(GTask) task = g_task_new(NULL, NULL, NULL, NULL);
+    g_task_set_task_data(task, body, NULL);
+    g_task_run_in_thread(task, free_in_thread);
+}
+
+void
+sundog_exchange_share_body(SundogExchange *exchange)
+{
+    exchange->has_shared_body = true;
+}
+
 void
 sundog_exchange_unref(SundogExchange *exchange)
 {
@@ -125,7 +155,7 @@ sundog_exchange_unref(SundogExchange *exchange)
         return;
     mark_over(exchange);
     g_object_unref(exchange->message);
-    g_clear_pointer(&exchange->body, json_node_unref);
+    free_body(exchange);
     g_string_free(exchange->pending, true);
     g_free(exchange->argument);
     g_free(exchange->ping);
@@ -187,29 +217,105 @@ new_empty_object(void)
     return node;
 }
 
-JsonObject *
-sundog_exchange_get_object(SundogExchange *exchange)
+/* Parsing: what it needs and what comes of it; on any thread. */
+typedef struct {
+    SundogExchange *exchange;
+    void (*then)(SundogExchange *exchange);
+    GBytes *bytes;
+    JsonNode *node;
+    GError *error;
+} Parsing;
+
+static void
+parse(Parsing *parsing)
 {
-    if (exchange->body)
-        return json_node_get_object(exchange->body);
+    size_t n_bytes = 0;
+    const char *text = g_bytes_get_data(parsing->bytes, &n_bytes);
+    parsing->node =
+        n_bytes ? sundog_json_parse(text, n_bytes, &parsing->error) : new_empty_object();
+}
+
+static void
+parse_in_thread(GTask *task, void *source, void *data, GCancellable *cancellable)
+{
+    parse(data);
+    g_task_return_boolean(task, true);
+}
+
+/* The parsed tree, or NULL where the failure has been replied. */
+static void
+take_parsed(Parsing *parsing)
+{
+    SundogExchange *exchange = parsing->exchange;
+    exchange->body = g_steal_pointer(&parsing->node);
+    if (!exchange->body)
+        sundog_exchange_fail(exchange, sundog_api_error_new(SUNDOG_API_ERROR_BAD_JSON, NULL,
+                                                            parsing->error->message, NULL));
+    g_clear_pointer(&parsing->bytes, g_bytes_unref);
+    g_clear_error(&parsing->error);
+}
+
+static void
+on_parsed(GObject *source, GAsyncResult *result, void *data)
+{
+    Parsing *parsing = data;
+    g_autoptr(SundogExchange) exchange = parsing->exchange;
+    /* The client may have left, and the server with it. */
+    take_parsed(parsing);
+    if (!exchange->is_over)
+        parsing->then(exchange);
+    g_free(parsing);
+}
+
+static bool
+begin_parsing(SundogExchange *exchange, Parsing *parsing)
+{
     SoupMessageBody *body = soup_server_message_get_request_body(exchange->message);
     /* One that was too long was not kept, and its client has its answer. */
     if (!soup_message_body_get_accumulate(body)) {
         sundog_exchange_fail(exchange,
                              sundog_api_error_new(SUNDOG_API_ERROR_TOO_LARGE, NULL, "", NULL));
-        return NULL;
+        return false;
     }
-    g_autoptr(GBytes) bytes = soup_message_body_flatten(body);
-    size_t n_bytes = 0;
-    const char *text = g_bytes_get_data(bytes, &n_bytes);
-    exchange->n_body_bytes = n_bytes;
-    g_autoptr(GError) error = NULL;
-    exchange->body = n_bytes ? sundog_json_parse(text, n_bytes, &error) : new_empty_object();
+    parsing->exchange = exchange;
+    parsing->bytes = soup_message_body_flatten(body);
+    exchange->n_body_bytes = g_bytes_get_size(parsing->bytes);
+    return true;
+}
+
+void
+sundog_exchange_read(SundogExchange *exchange, void (*then)(SundogExchange *exchange))
+{
+    goffset n_bytes = soup_server_message_get_request_body(exchange->message)->length;
+    if (n_bytes < LONG_BODY_BYTES) {
+        then(exchange);
+        return;
+    }
+    Parsing *parsing = g_new0(Parsing, 1);
+    if (!begin_parsing(exchange, parsing)) {
+        g_free(parsing);
+        return;
+    }
+    parsing->then = then;
+    sundog_exchange_ref(exchange);
+    sundog_exchange_set_gone(exchange, NULL, NULL);
+    g_autoptr(GTask) task = g_task_new(NULL, NULL, on_parsed, parsing);
+    g_task_set_task_data(task, parsing, NULL);
+    g_task_run_in_thread(task, parse_in_thread);
+}
+
+JsonObject *
+sundog_exchange_get_object(SundogExchange *exchange)
+{
+    Parsing parsing = {0};
     if (!exchange->body) {
-        sundog_exchange_fail(
-            exchange, sundog_api_error_new(SUNDOG_API_ERROR_BAD_JSON, NULL, error->message, NULL));
-        return NULL;
+        if (!begin_parsing(exchange, &parsing))
+            return NULL;
+        parse(&parsing);
+        take_parsed(&parsing);
     }
+    if (!exchange->body)
+        return NULL;
     if (!JSON_NODE_HOLDS_OBJECT(exchange->body)) {
         sundog_exchange_fail(exchange,
                              sundog_api_error_new(SUNDOG_API_ERROR_NO_OBJECT, NULL, NULL));

@@ -30,8 +30,13 @@ const char *sundog_exchange_get_argument(const SundogExchange *exchange);
 void sundog_exchange_set_argument(SundogExchange *exchange, const char *argument);
 /* A value of the query, or NULL; owned by the caller. */
 char *sundog_exchange_dup_query(const SundogExchange *exchange, const char *key);
+/* Reads the body as JSON, a long one on a thread of its own, since a megabyte takes some 30 ms in which
+ * the main loop would serve nobody, and frees it on one; then calls `then`, unless the client has left, maybe at once. */
+void sundog_exchange_read(SundogExchange *exchange, void (*then)(SundogExchange *exchange));
 /* The body as a JSON object, borrowed; an empty body is {}. NULL: the failure has been replied. */
 JsonObject *sundog_exchange_get_object(SundogExchange *exchange);
+/* Parts of the body will be referred to after the exchange. Without this, nobody may then. */
+void sundog_exchange_share_body(SundogExchange *exchange);
 size_t sundog_exchange_get_body_bytes(const SundogExchange *exchange);
 
 /* Whole answers. reply takes a floating-free node's ownership. */

@@ -120,7 +120,7 @@ dispatch(SundogServer *server, SundogExchange *exchange)
         return;
     g_autofree char *decoded = g_uri_unescape_string(argument, "/");
     sundog_exchange_set_argument(exchange, decoded ? decoded : "");
-    route->handler(exchange);
+    sundog_exchange_read(exchange, route->handler);
 }
 
 void

@@ -114,6 +114,28 @@ try_body(const Harness *harness, const char *path, const char *body, guint n, co
     return n_values;
 }
 
+/* So long that it is read on another thread. */
+static Reply *
+post_long(const Harness *harness, const char *path, const char *body)
+{
+    g_autofree char *padded = g_strdup_printf("%s%*s", body, 100000, "");
+    return client_post(harness->port, path, padded);
+}
+
+static void
+test_long(const Harness *harness, guint index, guint status)
+{
+    const char *path = bodies[index].path;
+    g_autoptr(Reply) right = post_long(harness, path, bodies[index].body);
+    /* What is there by now is a conflict. */
+    if (strcmp(path, "/api/copy") != 0)
+        g_assert_cmpuint(right->status, ==, status);
+    g_autoptr(Reply) array = post_long(harness, path, "[]");
+    g_assert_cmpuint(array->status, ==, 400);
+    g_autoptr(Reply) cut = post_long(harness, path, "{\"model\":");
+    g_assert_cmpuint(cut->status, ==, 400);
+}
+
 static void
 test_body(gconstpointer data)
 {
@@ -124,6 +146,7 @@ test_body(gconstpointer data)
     g_autoptr(Reply) right = client_post(harness->port, bodies[index].path, bodies[index].body);
     if (strcmp(bodies[index].path, "/api/copy") != 0)
         g_assert_cmpuint(right->status / 100, ==, 2);
+    test_long(harness, index, right->status);
     guint n_values = 1;
     for (guint n = 1; n <= n_values; n++)
         for (size_t i = 0; i < G_N_ELEMENTS(odd_values); i++)

@@ -20,8 +20,8 @@ typedef struct {
 static void
 loading_free(Loading *loading)
 {
-    sundog_exchange_unref(loading->exchange);
     sundog_completion_request_free(loading->request);
+    sundog_exchange_unref(loading->exchange);
     g_free(loading);
 }
 

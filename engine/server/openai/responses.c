@@ -465,6 +465,8 @@ void
 sundog_responses_post(SundogExchange *exchange)
 {
     JsonObject *object = sundog_exchange_get_object(exchange);
+    /* What is stored, and what is echoed, are parts of it. */
+    sundog_exchange_share_body(exchange);
     SundogResponsesRequest responses = {0};
     SundogApiError *error = NULL;
     if (!object)
