@@ -165,6 +165,8 @@ sundog_expression_binary(SundogExpressionPool *pool, SundogExpressionKind kind,
         return sundog_expression_constant(pool, apply(kind, a.value, b.value));
     if (!divides && is_constant(pool, left))
         return sundog_expression_binary(pool, kind, right, left);
+    if (kind == SUNDOG_EXPRESSION_MUL && is_constant(pool, right) && b.value == 1)
+        return left;
     uint32_t n_nodes = a.n_nodes + b.n_nodes + 1;
     /* A check joins a few expressions that were read, each at its limit. */
     g_assert(n_nodes <= 8 * SUNDOG_EXPRESSION_MAX_NODES);

@@ -386,15 +386,17 @@ check_latent(Check *check)
               width, n_heads, rope_dims);
 }
 
-/* A gate an element, or one a row. */
+/* A factor an element, or one a row. */
 static void
-check_sigmoid(Check *check)
+check_factors(Check *check)
 {
     int64_t n_gates = sundog_contract_get_letter(&check->contract, 'G');
     int64_t n_columns = sundog_contract_get_letter(&check->contract, 'N');
-    if (check->operation->kind == SUNDOG_OP_SIGMOID_MUL && n_gates != 1 && n_gates != n_columns)
-        fault(check, "gate", "has %" G_GINT64_FORMAT " columns, not 1 or %" G_GINT64_FORMAT,
-              n_gates, n_columns);
+    bool has_factors =
+        check->operation->kind == SUNDOG_OP_SIGMOID_MUL || check->operation->kind == SUNDOG_OP_MUL;
+    if (has_factors && n_gates != 1 && n_gates != n_columns)
+        fault(check, check->operation->kind == SUNDOG_OP_MUL ? "b" : "gate",
+              "has %" G_GINT64_FORMAT " columns, not 1 or %" G_GINT64_FORMAT, n_gates, n_columns);
 }
 
 /* Queries stand alone or before the keys and values of their rows. */
@@ -500,7 +502,7 @@ sundog_operation_check(const SundogProgram *program, uint32_t index, SundogExpre
     check_experts(&check);
     check_gather(&check);
     check_route(&check);
-    check_sigmoid(&check);
+    check_factors(&check);
     check_linear_heads(&check);
     check_latent(&check);
     check_attention(&check);

@@ -53,7 +53,7 @@ static const char *const contracts[SUNDOG_N_OPERATIONS][SUNDOG_MAX_ARGUMENTS] = 
     [SUNDOG_OP_LAYER_NORM] = {"f32 T D", "vector 1 D", "vector 1 D", "f32 T D"},
     [SUNDOG_OP_GATED_NORM] = {"f32 T N", "vector 1 C", "f32 T N", "f32 T N"},
     [SUNDOG_OP_TAKE] = {"f32 T A", "f32 T B"},
-    [SUNDOG_OP_MUL] = {"f32 T N", "f32 T N", "f32 T N"},
+    [SUNDOG_OP_MUL] = {"f32 T N", "f32 T G", "f32 T N"},
     [SUNDOG_OP_ROUTE] = {"f32 T X", "vector 1 X", "i32 T U", "f32 T U", "u8 units >=route"},
     [SUNDOG_OP_PLAN_EXPERTS] = {"i32 T U", "i32 entries(T*U) 8", "u8 units >=experts"},
     [SUNDOG_OP_GATHER_EXPERTS] = {"activation T K", "i32 W 8", "gathered W K"},

@@ -60,15 +60,20 @@ refuse_unknown_settings(SundogKeys *keys)
                          "%s is a setting that is not known here", name);
 }
 
-/* A window that holds the whole context hides nothing. */
+/* A window or a chunk that holds the whole context hides nothing. */
 static void
-read_window(SundogKeys *keys, SundogModelDimensions *dimensions)
+read_window(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *dimensions)
 {
     uint64_t window = 0;
+    bool is_off =
+        sundog_source_get_uint(keys->source, "attention.sliding_window", &window) && window == 0;
     dimensions->context_length = sundog_keys_read_count(keys, "context_length", MAX_CONTEXT);
-    if (sundog_source_get_uint(keys->source, "attention.sliding_window", &window) &&
-        window < dimensions->context_length)
+    if (window < dimensions->context_length)
         dimensions->window = (uint32_t)window;
+    uint32_t chunk = sundog_keys_read_number_or(keys, "attention.chunk_size", MAX_CONTEXT,
+                                                is_off ? 0 : family->chunk);
+    if (chunk < dimensions->context_length)
+        dimensions->chunk = chunk;
 }
 
 static void
@@ -143,8 +148,6 @@ read_scales(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions 
         head = 1;
     dimensions->attention_scale =
         sundog_keys_read_positive_or(keys, "attention.scale", MAX_SCALE, 1 / sqrt(head));
-    dimensions->query_scale_beta =
-        sundog_keys_read_optional(keys, "attention.temperature_scale", MAX_SCALE);
     dimensions->embedding_scale = sundog_keys_read_positive_or(
         keys, "embedding_scale", MAX_SCALE, family->scales_embedding ? sqrt(hidden) : 1);
     dimensions->residual_scale = sundog_keys_read_positive_or(keys, "residual_scale", MAX_SCALE, 1);
@@ -158,6 +161,30 @@ read_scales(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions 
 }
 
 static void
+read_query_scales(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *dimensions)
+{
+    bool is_said = sundog_keys_has(keys, "attention.temperature_scale");
+    dimensions->query_scale_beta =
+        is_said ? sundog_keys_read_optional(keys, "attention.temperature_scale", MAX_SCALE)
+                : family->query_scale_beta;
+    dimensions->query_scale_period = sundog_keys_read_count_or(
+        keys, "attention.temperature_length", MAX_CONTEXT,
+        family->query_scale_period != 0 ? family->query_scale_period
+                                        : dimensions->rope.original_context);
+    dimensions->scales_unrotated = family->query_scale_beta != 0;
+    dimensions->query_scale_offset = dimensions->scales_unrotated ? 1 : 0;
+}
+
+/* Llama 4's larger size, told by the number of its experts, norms nothing; files need not say so. */
+static void
+read_plain_norm(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *dimensions)
+{
+    if (family->weighs_inputs)
+        dimensions->norms_plainly = sundog_keys_read_bool_or(keys, "attention.norms_heads",
+                                                             dimensions->experts.n_experts != 128);
+}
+
+static void
 read_all(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *dimensions)
 {
     refuse_other_directions(keys);
@@ -165,10 +192,12 @@ read_all(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *di
     dimensions->norms_whole_rows = family->norms_whole_rows;
     read_sizes(keys, family, dimensions);
     sundog_expert_dimensions_read(dimensions, family, keys);
-    read_window(keys, dimensions);
+    read_window(keys, family, dimensions);
     read_heads(keys, family, dimensions);
     read_scales(keys, family, dimensions);
     sundog_rope_settings_read(keys, family, dimensions);
+    read_query_scales(keys, family, dimensions);
+    read_plain_norm(keys, family, dimensions);
     sundog_latent_dimensions_read(dimensions, keys);
     sundog_recurrent_dimensions_read(dimensions, family, keys);
     if (keys->error == NULL)

@@ -53,10 +53,11 @@ read_groups(SundogModelDimensions *dimensions, SundogKeys *keys)
 }
 
 static void
-read_sizes(SundogModelDimensions *dimensions, SundogKeys *keys)
+read_sizes(SundogModelDimensions *dimensions, const SundogFamily *family, SundogKeys *keys)
 {
     SundogExpertDimensions *experts = &dimensions->experts;
-    uint32_t n_shared = sundog_keys_read_number_or(keys, "expert_shared_count", MAX_SHARED, 0);
+    uint32_t n_shared =
+        sundog_keys_read_number_or(keys, "expert_shared_count", MAX_SHARED, family->n_shared);
     experts->n_used = sundog_keys_read_count(keys, "expert_used_count", MAX_EXPERTS);
     experts->size = sundog_keys_read_count_or(keys, "expert_feed_forward_length", MAX_FEATURES,
                                               dimensions->mlp_size);
@@ -68,6 +69,13 @@ read_sizes(SundogModelDimensions *dimensions, SundogKeys *keys)
                                                       MAX_FEATURES, n_shared * experts->size);
     experts->n_dense_layers =
         sundog_keys_read_number_or(keys, "leading_dense_block_count", dimensions->n_layers, 0);
+    experts->period =
+        sundog_keys_read_count_or(keys, "interleave_moe_layer_step", dimensions->n_layers, 1);
+    experts->weighs_inputs = family->weighs_inputs;
+    if (experts->weighs_inputs && experts->n_used != 1)
+        sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                         "a token uses %u experts that weigh what goes in, expected 1",
+                         experts->n_used);
 }
 
 void
@@ -85,7 +93,7 @@ sundog_expert_dimensions_read(SundogModelDimensions *dimensions, const SundogFam
                          experts->n_experts, dimensions->architecture);
         return;
     }
-    read_sizes(dimensions, keys);
+    read_sizes(dimensions, family, keys);
     read_choice(dimensions, family, keys);
     read_groups(dimensions, keys);
 }
@@ -93,5 +101,7 @@ sundog_expert_dimensions_read(SundogModelDimensions *dimensions, const SundogFam
 bool
 sundog_model_has_experts(const SundogModelDimensions *dimensions, uint32_t layer)
 {
-    return dimensions->experts.n_experts > 0 && layer >= dimensions->experts.n_dense_layers;
+    const SundogExpertDimensions *experts = &dimensions->experts;
+    return experts->n_experts > 0 && layer >= experts->n_dense_layers &&
+           (layer + 1) % experts->period == 0;
 }

@@ -31,23 +31,29 @@ typedef struct {
     uint32_t layers_of_wide_scale;
     bool scales_window_rope; /* layers with a window are scaled as the others */
     bool yarn_is_exact;      /* YaRN's bounds are not rounded to whole pairs */
-    uint32_t rope_period;    /* the last of so many layers rotates nothing; 0: all rotate */
-    bool finetuned_is_rope;  /* "rope.scaling.finetuned" says whether anything is rotated */
-    bool divides_logits;     /* by the scale that the file gives */
-    bool divides_magnitude;  /* of YaRN by that of the file's logarithmic multiplier */
-    bool layers_differ;      /* settings of sizes may be lists, a number a layer */
-    bool unscaled_queries;   /* scores are not scaled where a file does not say */
-    bool norms_whole_rows;   /* queries and keys are normed over all heads together */
-    bool has_conv_layers;    /* some layers are a short convolution */
-    bool has_delta_layers;   /* some layers are linear attention by the gated delta rule */
-    bool has_state_spaces;   /* some layers are a state space */
-    bool attends_beside;     /* every layer is one, and attends beside it */
-    bool tiles_key_heads;    /* whose value heads go round the key heads */
-    bool gates_attention;    /* queries come with a gate of what they attend to */
-    bool has_experts;        /* files of the family may tell of experts */
+    uint32_t
+        chunk; /* of layers that the period gives a window, where a file does not say; 0: none */
+    double query_scale_beta; /* where a file does not say, of queries that are not rotated */
+    uint32_t query_scale_period;
+    uint32_t rope_period;   /* the last of so many layers rotates nothing; 0: all rotate */
+    bool finetuned_is_rope; /* "rope.scaling.finetuned" says whether anything is rotated */
+    bool divides_logits;    /* by the scale that the file gives */
+    bool divides_magnitude; /* of YaRN by that of the file's logarithmic multiplier */
+    bool layers_differ;     /* settings of sizes may be lists, a number a layer */
+    bool unscaled_queries;  /* scores are not scaled where a file does not say */
+    bool norms_whole_rows;  /* queries and keys are normed over all heads together */
+    bool has_conv_layers;   /* some layers are a short convolution */
+    bool has_delta_layers;  /* some layers are linear attention by the gated delta rule */
+    bool has_state_spaces;  /* some layers are a state space */
+    bool attends_beside;    /* every layer is one, and attends beside it */
+    bool tiles_key_heads;   /* whose value heads go round the key heads */
+    bool gates_attention;   /* queries come with a gate of what they attend to */
+    bool has_experts;       /* files of the family may tell of experts */
     /* How experts are chosen where a file does not say: by sigmoid, else by softmax, and whether the
      * weights of those that were chosen are made to add to 1. */
     bool experts_by_sigmoid;
+    bool weighs_inputs; /* of an expert, in place of its results */
+    uint32_t n_shared;  /* experts of all tokens, where a file does not say */
     bool renormalizes_experts;
 } SundogFamily;
 

@@ -102,10 +102,16 @@ static const struct {
     const char *name;
     const char *expected; /* JSON */
 } neutral[] = {
-    {"alibi", "false"},           {"clip_qkv", "null"},
-    {"decoder_sparse_step", "1"}, {"mlp_only_layers", "[]"},
-    {"moe_layer_freq", "1"},      {"swiglu_alpha", "1.702"},
-    {"swiglu_limit", "7.0"},      {"use_bidirectional_attention", "false"},
+    {"alibi", "false"},
+    {"clip_qkv", "null"},
+    {"decoder_sparse_step", "1"},
+    {"mlp_only_layers", "[]"},
+    {"mamba_hidden_act", "\"silu\""},
+    {"mlp_hidden_act", "\"relu2\""},
+    {"moe_layer_freq", "1"},
+    {"swiglu_alpha", "1.702"},
+    {"swiglu_limit", "7.0"},
+    {"use_bidirectional_attention", "false"},
 };
 
 static bool

@@ -17,6 +17,7 @@ const SundogHfKey sundog_hf_common_keys[] = {
     {"head_dim",                "attention.key_length"},
     {"head_dim",                "attention.value_length"},
     {"rms_norm_eps",            "attention.layer_norm_rms_epsilon"},
+    {"layer_norm_epsilon",      "attention.layer_norm_epsilon"},
     {"sliding_window",          "attention.sliding_window"},
     {"kv_lora_rank",            "attention.kv_lora_rank"},
     {"q_lora_rank",             "attention.q_lora_rank"},
@@ -160,11 +161,77 @@ static const SundogHfTensor gpt_oss_tensors[] = {
     {NULL, NULL, SUNDOG_HF_WHOLE},
 };
 
+static const SundogHfTensor llama4_tensors[] = {
+    {"model.layers.%u.feed_forward.gate_proj.weight",       "blk.%u.ffn_gate.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.feed_forward.up_proj.weight",         "blk.%u.ffn_up.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.feed_forward.down_proj.weight",       "blk.%u.ffn_down.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.feed_forward.router.weight",          "blk.%u.ffn_gate_inp.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.feed_forward.experts.gate_up_proj",   "blk.%u.ffn_gate_exps.weight", SUNDOG_HF_FIRST_OUTPUTS},
+    {"model.layers.%u.feed_forward.experts.gate_up_proj",   "blk.%u.ffn_up_exps.weight", SUNDOG_HF_LAST_OUTPUTS},
+    {"model.layers.%u.feed_forward.experts.down_proj",      "blk.%u.ffn_down_exps.weight", SUNDOG_HF_OUTPUTS},
+    {"model.layers.%u.feed_forward.shared_expert.gate_proj.weight", "blk.%u.ffn_gate_shexp.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.feed_forward.shared_expert.up_proj.weight",   "blk.%u.ffn_up_shexp.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.feed_forward.shared_expert.down_proj.weight", "blk.%u.ffn_down_shexp.weight", SUNDOG_HF_WHOLE},
+    {NULL, NULL, SUNDOG_HF_WHOLE},
+};
+
+#define GRANITE_EXPERT_ROWS                                                                                             \
+    {"model.layers.%u.block_sparse_moe.router.layer.weight",  "blk.%u.ffn_gate_inp.weight", SUNDOG_HF_WHOLE},       \
+    {"model.layers.%u.block_sparse_moe.input_linear.weight",  "blk.%u.ffn_gate_exps.weight", SUNDOG_HF_FIRST_HALF}, \
+    {"model.layers.%u.block_sparse_moe.input_linear.weight",  "blk.%u.ffn_up_exps.weight", SUNDOG_HF_SECOND_HALF},  \
+    {"model.layers.%u.block_sparse_moe.output_linear.weight", "blk.%u.ffn_down_exps.weight", SUNDOG_HF_WHOLE}
+
 static const SundogHfTensor granite_moe_tensors[] = {
-    {"model.layers.%u.block_sparse_moe.router.layer.weight",  "blk.%u.ffn_gate_inp.weight", SUNDOG_HF_WHOLE},
-    {"model.layers.%u.block_sparse_moe.input_linear.weight",  "blk.%u.ffn_gate_exps.weight", SUNDOG_HF_FIRST_HALF},
-    {"model.layers.%u.block_sparse_moe.input_linear.weight",  "blk.%u.ffn_up_exps.weight", SUNDOG_HF_SECOND_HALF},
-    {"model.layers.%u.block_sparse_moe.output_linear.weight", "blk.%u.ffn_down_exps.weight", SUNDOG_HF_WHOLE},
+    GRANITE_EXPERT_ROWS,
+    {NULL, NULL, SUNDOG_HF_WHOLE},
+};
+
+#define STATE_SPACE_ROWS(module)                                                     \
+    {module ".in_proj.weight", "blk.%u.ssm_in.weight", SUNDOG_HF_WHOLE},             \
+    {module ".conv1d.weight", "blk.%u.ssm_conv1d.weight", SUNDOG_HF_CHANNELS},       \
+    {module ".conv1d.bias", "blk.%u.ssm_conv1d.bias", SUNDOG_HF_WHOLE},              \
+    {module ".dt_bias", "blk.%u.ssm_dt.bias", SUNDOG_HF_WHOLE},                      \
+    {module ".A_log", "blk.%u.ssm_a", SUNDOG_HF_MINUS_EXP},                          \
+    {module ".D", "blk.%u.ssm_d", SUNDOG_HF_WHOLE},                                  \
+    {module ".norm.weight", "blk.%u.ssm_norm.weight", SUNDOG_HF_WHOLE},             \
+    {module ".out_proj.weight", "blk.%u.ssm_out.weight", SUNDOG_HF_WHOLE}
+
+static const SundogHfTensor granite_hybrid_tensors[] = {
+    STATE_SPACE_ROWS("model.layers.%u.mamba"),
+    GRANITE_EXPERT_ROWS,
+    {"model.layers.%u.shared_mlp.input_linear.weight",  "blk.%u.ffn_gate_shexp.weight", SUNDOG_HF_FIRST_HALF},
+    {"model.layers.%u.shared_mlp.input_linear.weight",  "blk.%u.ffn_up_shexp.weight", SUNDOG_HF_SECOND_HALF},
+    {"model.layers.%u.shared_mlp.output_linear.weight", "blk.%u.ffn_down_shexp.weight", SUNDOG_HF_WHOLE},
+    {NULL, NULL, SUNDOG_HF_WHOLE},
+};
+
+static const SundogHfTensor bamba_tensors[] = {
+    STATE_SPACE_ROWS("model.layers.%u.mamba"),
+    {"model.final_layernorm.weight",                 "output_norm.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.pre_ff_layernorm.weight",       "blk.%u.ffn_norm.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.feed_forward.gate_proj.weight", "blk.%u.ffn_gate.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.feed_forward.up_proj.weight",   "blk.%u.ffn_up.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.feed_forward.down_proj.weight", "blk.%u.ffn_down.weight", SUNDOG_HF_WHOLE},
+    {NULL, NULL, SUNDOG_HF_WHOLE},
+};
+
+static const SundogHfTensor nemotron_h_tensors[] = {
+    {"backbone.embeddings.weight",                           "token_embd.weight", SUNDOG_HF_WHOLE},
+    {"backbone.norm_f.weight",                               "output_norm.weight", SUNDOG_HF_WHOLE},
+    {"backbone.layers.%u.norm.weight",                       "blk.%u.attn_norm.weight", SUNDOG_HF_WHOLE},
+    STATE_SPACE_ROWS("backbone.layers.%u.mixer"),
+    {"backbone.layers.%u.mixer.q_proj.weight",               "blk.%u.attn_q.weight", SUNDOG_HF_WHOLE},
+    {"backbone.layers.%u.mixer.k_proj.weight",               "blk.%u.attn_k.weight", SUNDOG_HF_WHOLE},
+    {"backbone.layers.%u.mixer.v_proj.weight",               "blk.%u.attn_v.weight", SUNDOG_HF_WHOLE},
+    {"backbone.layers.%u.mixer.o_proj.weight",               "blk.%u.attn_output.weight", SUNDOG_HF_WHOLE},
+    {"backbone.layers.%u.mixer.up_proj.weight",              "blk.%u.ffn_up.weight", SUNDOG_HF_WHOLE},
+    {"backbone.layers.%u.mixer.down_proj.weight",            "blk.%u.ffn_down.weight", SUNDOG_HF_WHOLE},
+    {"backbone.layers.%u.mixer.gate.weight",                 "blk.%u.ffn_gate_inp.weight", SUNDOG_HF_WHOLE},
+    {"backbone.layers.%u.mixer.gate.e_score_correction_bias", "blk.%u.exp_probs_b.bias", SUNDOG_HF_WHOLE},
+    {"backbone.layers.%u.mixer.experts.%e.up_proj.weight",   "blk.%u.ffn_up_exps.weight", SUNDOG_HF_WHOLE},
+    {"backbone.layers.%u.mixer.experts.%e.down_proj.weight", "blk.%u.ffn_down_exps.weight", SUNDOG_HF_WHOLE},
+    {"backbone.layers.%u.mixer.shared_experts.up_proj.weight",   "blk.%u.ffn_up_shexp.weight", SUNDOG_HF_WHOLE},
+    {"backbone.layers.%u.mixer.shared_experts.down_proj.weight", "blk.%u.ffn_down_shexp.weight", SUNDOG_HF_WHOLE},
     {NULL, NULL, SUNDOG_HF_WHOLE},
 };
 
@@ -194,6 +261,42 @@ static const SundogHfKey granite_keys[] = {
     {NULL, NULL},
 };
 
+#define STATE_SPACE_KEYS                  \
+    {"mamba_d_conv", "ssm.conv_kernel"},    \
+    {"mamba_d_state", "ssm.state_size"},    \
+    {"mamba_n_groups", "ssm.group_count"},  \
+    {"mamba_n_heads", "ssm.time_step_rank"}
+
+static const SundogHfKey granite_hybrid_keys[] = {
+    STATE_SPACE_KEYS,
+    {"attention_multiplier",     "attention.scale"},
+    {"embedding_multiplier",     "embedding_scale"},
+    {"residual_multiplier",      "residual_scale"},
+    {"logits_scaling",           "logit_scale"},
+    {"shared_intermediate_size", "expert_shared_feed_forward_length"},
+    {NULL, NULL},
+};
+
+static const SundogHfKey nemotron_h_keys[] = {
+    {"conv_kernel",     "ssm.conv_kernel"},
+    {"ssm_state_size",  "ssm.state_size"},
+    {"n_groups",        "ssm.group_count"},
+    {"mamba_num_heads", "ssm.time_step_rank"},
+    {"moe_shared_expert_intermediate_size", "expert_shared_feed_forward_length"},
+    {NULL, NULL},
+};
+
+static const SundogHfKey llama4_keys[] = {
+    {"intermediate_size_mlp",     "feed_forward_length"},
+    {"intermediate_size",         "expert_feed_forward_length"},
+    {"interleave_moe_layer_step", "interleave_moe_layer_step"},
+    {"attention_chunk_size",      "attention.chunk_size"},
+    {"use_qk_norm",               "attention.norms_heads"},
+    {"attn_scale",                "attention.temperature_scale"},
+    {"floor_scale",               "attention.temperature_length"},
+    {NULL, NULL},
+};
+
 static const SundogHfKey ministral3_keys[] = {
     {"rope_parameters.llama_4_scaling_beta", "attention.temperature_scale"},
     {NULL, NULL},
@@ -205,6 +308,7 @@ static const char gemma3_defaults[] =
     "\"sliding_window\":4096,\"rope_theta\":1000000.0}";
 
 static const SundogHfFamily families[] = {
+    {"BambaForCausalLM", "granitehybrid", "silu", granite_hybrid_keys, bamba_tensors, sundog_hf_granite_hybrid_read},
     {"DeepseekV2ForCausalLM", "deepseek2", "silu", NULL, deepseek_tensors},
     {"DeepseekV3ForCausalLM", "deepseek2", "silu", NULL, deepseek_tensors},
     {"Gemma2ForCausalLM", "gemma2", "gelu_pytorch_tanh", gemma_keys, gemma2_tensors},
@@ -217,13 +321,17 @@ static const SundogHfFamily families[] = {
     {"Glm4MoeForCausalLM", "glm4moe", "silu", NULL, glm4_moe_tensors},
     {"GptOssForCausalLM", "gpt-oss", "silu", NULL, gpt_oss_tensors},
     {"GraniteForCausalLM", "granite", "silu", granite_keys, NULL},
+    {"GraniteMoeHybridForCausalLM", "granitehybrid", "silu", granite_hybrid_keys, granite_hybrid_tensors, sundog_hf_granite_hybrid_read},
     {"GraniteMoeForCausalLM", "granitemoe", "silu", granite_keys, granite_moe_tensors},
+    {"Llama4ForCausalLM", "llama4", "silu", llama4_keys, llama4_tensors, sundog_hf_llama4_read},
+    {"Llama4ForConditionalGeneration", "llama4", "silu", llama4_keys, llama4_tensors, sundog_hf_llama4_read},
     {"LlamaForCausalLM", "llama", "silu", NULL, NULL},
     {"MiniMaxM2ForCausalLM", "minimax-m2", "silu", minimax_keys, NULL},
     {"Ministral3ForCausalLM", "mistral3", "silu", ministral3_keys, NULL},
     {"Mistral3ForConditionalGeneration", "mistral3", "silu", ministral3_keys, NULL},
     {"MistralForCausalLM", "llama", "silu", NULL, NULL},
     {"MixtralForCausalLM", "llama", "silu", NULL, NULL},
+    {"NemotronHForCausalLM", "nemotron_h_moe", "silu", nemotron_h_keys, nemotron_h_tensors, sundog_hf_nemotron_h_read},
     {"Olmo2ForCausalLM", "olmo2", "silu", NULL, olmo2_tensors},
     {"Olmo3ForCausalLM", "olmo2", "silu", NULL, olmo2_tensors},
     {"OlmoeForCausalLM", "olmoe", "silu", NULL, NULL},

@@ -28,6 +28,10 @@ typedef enum {
     SUNDOG_HF_OUTPUTS,
     SUNDOG_HF_EVEN_OUTPUTS,
     SUNDOG_HF_ODD_OUTPUTS,
+    SUNDOG_HF_FIRST_OUTPUTS, /* the first half of all outputs */
+    SUNDOG_HF_LAST_OUTPUTS,
+    SUNDOG_HF_CHANNELS,  /* of a convolution, [channels, 1, width]: without the one in the middle */
+    SUNDOG_HF_MINUS_EXP, /* logarithms of decays: the decays below 0 */
     SUNDOG_HF_KEYS_OF_HEADS, /* of a projection of latents to heads: with a column for each of a key's */
     SUNDOG_HF_VALUES_OF_HEADS,
 } SundogHfPick;
@@ -56,6 +60,11 @@ typedef struct {
 
 /* Gemma 4's. */
 void sundog_hf_gemma4_read(SundogSource *source, JsonObject *config);
+/* Granite's with state spaces, and Bamba's. */
+void sundog_hf_granite_hybrid_read(SundogSource *source, JsonObject *config);
+void sundog_hf_nemotron_h_read(SundogSource *source, JsonObject *config);
+/* Llama 4's. */
+void sundog_hf_llama4_read(SundogSource *source, JsonObject *config);
 
 /* NULL where the class is not known. */
 const SundogHfFamily *sundog_hf_family_find(const char *class_name);

@@ -8,6 +8,7 @@
 #include "engine/model/hf-weights.h"
 #include "engine/model/row-readers.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Before the names of the text model, where a model sees or hears too. */
@@ -139,6 +140,36 @@ pick_every_second(Mapping *mapping, const SundogSourceTensor *found, uint64_t fi
     sundog_rows_every_second(mapping->source, &outputs, first, picked);
 }
 
+static float
+add_one(float value)
+{
+    return value + 1.0f;
+}
+
+static float
+minus_exp(float value)
+{
+    return -expf(value);
+}
+
+static void
+pick_channels(const SundogSourceTensor *found, SundogSourceTensor *picked)
+{
+    *picked = *found;
+    picked->shape[1] = found->shape[2];
+    picked->shape[2] = 1;
+}
+
+static void
+pick_half_of_outputs(Mapping *mapping, const SundogSourceTensor *found, bool first,
+                     SundogSourceTensor *picked)
+{
+    SundogSourceTensor outputs;
+    pick_outputs(mapping, found, &outputs);
+    uint64_t half = outputs.shape[1] / 2;
+    sundog_rows_slice(mapping->source, &outputs, first ? 0 : half, half, picked);
+}
+
 /* A head's rows of a projection of latents: the keys' with the latent's values as rows, or the values'. */
 static void
 pick_of_heads(Mapping *mapping, const SundogSourceTensor *found, bool keys,
@@ -168,7 +199,10 @@ check_pick(const Mapping *mapping, SundogHfPick pick, const SundogSourceTensor *
     case SUNDOG_HF_OUTPUTS:
         return true;
     case SUNDOG_HF_PLUS_ONE:
+    case SUNDOG_HF_MINUS_EXP:
         return is_float;
+    case SUNDOG_HF_CHANNELS:
+        return found->shape[1] == 1 && found->shape[3] == 1;
     case SUNDOG_HF_FIRST_HALF:
     case SUNDOG_HF_SECOND_HALF:
         return found->shape[1] % 2 == 0;
@@ -177,6 +211,8 @@ check_pick(const Mapping *mapping, SundogHfPick pick, const SundogSourceTensor *
         return is_float && found->shape[0] % 2 == 0;
     case SUNDOG_HF_EVEN_OUTPUTS:
     case SUNDOG_HF_ODD_OUTPUTS:
+    case SUNDOG_HF_FIRST_OUTPUTS:
+    case SUNDOG_HF_LAST_OUTPUTS:
         return found->shape[is_float ? 0 : 1] % 2 == 0;
     case SUNDOG_HF_KEYS_OF_HEADS:
     case SUNDOG_HF_VALUES_OF_HEADS:
@@ -197,7 +233,11 @@ pick(Mapping *mapping, const SundogHfTensor *row, const SundogSourceTensor *foun
             "tensor %s is of %s with rows of %" G_GUINT64_FORMAT " values, which cannot hold %s",
             found->own_name, sundog_gguf_type_name(found->type), found->shape[0], row->name);
     if (row->pick == SUNDOG_HF_PLUS_ONE)
-        sundog_rows_add_one(source, found, picked);
+        sundog_rows_map(source, found, add_one, picked);
+    else if (row->pick == SUNDOG_HF_MINUS_EXP)
+        sundog_rows_map(source, found, minus_exp, picked);
+    else if (row->pick == SUNDOG_HF_CHANNELS)
+        pick_channels(found, picked);
     else if (row->pick == SUNDOG_HF_FIRST_HALF || row->pick == SUNDOG_HF_SECOND_HALF)
         sundog_rows_slice(source, found, row->pick == SUNDOG_HF_FIRST_HALF ? 0 : half, half,
                           picked);
@@ -207,6 +247,8 @@ pick(Mapping *mapping, const SundogHfTensor *row, const SundogSourceTensor *foun
         pick_outputs(mapping, found, picked);
     else if (row->pick == SUNDOG_HF_EVEN_OUTPUTS || row->pick == SUNDOG_HF_ODD_OUTPUTS)
         pick_every_second(mapping, found, row->pick == SUNDOG_HF_ODD_OUTPUTS, picked);
+    else if (row->pick == SUNDOG_HF_FIRST_OUTPUTS || row->pick == SUNDOG_HF_LAST_OUTPUTS)
+        pick_half_of_outputs(mapping, found, row->pick == SUNDOG_HF_FIRST_OUTPUTS, picked);
     else if (row->pick == SUNDOG_HF_KEYS_OF_HEADS || row->pick == SUNDOG_HF_VALUES_OF_HEADS)
         pick_of_heads(mapping, found, row->pick == SUNDOG_HF_KEYS_OF_HEADS, picked);
     else

@@ -157,7 +157,10 @@ sundog_layers_read(SundogKeys *keys, const SundogFamily *family, SundogModelDime
     for (uint32_t i = 0; i < dimensions->n_layers; i++) {
         SundogLayer *layer = &dimensions->layers[i];
         layer->is_recurrent = family->attends_beside || sundog_recurrent_layer(dimensions, keys, i);
-        layer->window = layer_has_window(keys, i, period) ? dimensions->window : 0;
+        if (layer_has_window(keys, i, period)) {
+            layer->window = dimensions->window;
+            layer->chunk = dimensions->chunk;
+        }
         if (rotates && layer_has_rope(keys, i, family->rope_period))
             layer->rope =
                 layer->window != 0 && !is_alike ? &dimensions->window_rope : &dimensions->rope;

@@ -117,7 +117,8 @@ typedef struct {
 
 /* What may differ from layer to layer. */
 typedef struct {
-    uint32_t window;        /* tokens that a token sees, itself included; 0: all */
+    uint32_t window; /* tokens that a token sees, itself included; 0: all */
+    uint32_t chunk;  /* tokens from a multiple of it on that see no others; 0: no such limit */
     const SundogRope *rope; /* NULL where nothing is rotated */
     uint32_t n_kv_heads;
     uint32_t head_dim;
@@ -157,11 +158,13 @@ typedef struct {
     uint32_t size;           /* hidden features of one expert, a multiple of 16 */
     uint32_t shared_size;    /* of the expert that every token passes through; 0: there is none */
     uint32_t n_dense_layers; /* from the first on, which have an MLP */
+    uint32_t period;         /* of layers, all but the last of which have an MLP */
     uint32_t n_groups;       /* of experts; a token's are taken from the best n_groups_used */
     uint32_t n_groups_used;
     uint32_t group_best; /* how many scores a group's own is the sum of */
     bool is_sigmoid;     /* probabilities by sigmoid, else by softmax */
     bool renormalizes;   /* so that the weights of a token's experts add to 1 */
+    bool weighs_inputs;  /* weights are factors of what goes into an expert, of which one is used */
     double scale;        /* of the weights */
 } SundogExpertDimensions;
 
@@ -183,8 +186,12 @@ typedef struct {
     bool norms_whole_rows;    /* queries and keys, over all heads together; else each head */
     double attention_scale;   /* of queries times keys */
     double attention_softcap; /* of scores; 0 where there is none */
-    /* Queries at position p are multiplied by 1 + beta log(1 + floor(p / rope.original_context)); 0: not. */
+    bool norms_plainly;       /* heads of queries and keys that are rotated, without weights */
+    /* Queries at position p are multiplied by 1 + beta log(1 + floor((p + offset) / period)); 0: not. */
     double query_scale_beta;
+    uint32_t query_scale_period;
+    uint32_t query_scale_offset;
+    bool scales_unrotated; /* only the queries of layers that rotate nothing */
     double embedding_scale;
     double residual_scale; /* of what a layer's halves add */
     double logit_scale;    /* that logits are multiplied by */
@@ -198,6 +205,7 @@ typedef struct {
     uint32_t context_length; /* what it was trained for, in tokens */
     SundogRope rope;
     uint32_t window;        /* of the layers that have one, in tokens; 0 where none has */
+    uint32_t chunk;         /* the same of chunks */
     SundogRope window_rope; /* of the layers that have a window, where they rotate otherwise */
     SundogLayer *layers;    /* [n_layers] owned; they point into this struct */
 } SundogModelDimensions;

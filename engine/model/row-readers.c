@@ -216,26 +216,36 @@ sundog_rows_transpose(SundogSource *source, const SundogSourceTensor *whole,
     transposed->shape[1] = whole->shape[0];
 }
 
-/* --- With 1 added ------------------------------------------------------------------------------- */
+/* --- Computed from each value ------------------------------------------------------------------- */
+
+typedef struct {
+    SundogRowReader reader;
+    float (*map)(float value);
+    SundogSourceTensor plain;
+} Map;
 
 static void
-read_sum(const SundogRowReader *reader, uint64_t first_row, uint64_t n_rows, uint8_t *rows)
+read_mapped(const SundogRowReader *reader, uint64_t first_row, uint64_t n_rows, uint8_t *rows)
 {
-    const SundogSourceTensor *plain = &((const View *)reader)->whole;
-    size_t n_values = (size_t)(plain->shape[0] * n_rows);
-    size_t value_bytes = sundog_float_bytes(plain->type);
-    g_autofree uint8_t *values = g_malloc(n_values * value_bytes);
-    copy_rows(plain, first_row, n_rows, values);
+    const Map *map = (const Map *)reader;
+    size_t n_values = (size_t)(map->plain.shape[0] * n_rows);
+    g_autofree uint8_t *values = g_malloc(n_values * sundog_float_bytes(map->plain.type));
+    copy_rows(&map->plain, first_row, n_rows, values);
     for (size_t i = 0; i < n_values; i++) {
-        float value = sundog_float_get(plain->type, values, i) + 1.0f;
+        float value = map->map(sundog_float_get(map->plain.type, values, i));
         memcpy(rows + i * sizeof(value), &value, sizeof(value));
     }
 }
 
 void
-sundog_rows_add_one(SundogSource *source, const SundogSourceTensor *plain, SundogSourceTensor *sum)
+sundog_rows_map(SundogSource *source, const SundogSourceTensor *plain, float (*function)(float),
+                SundogSourceTensor *mapped)
 {
-    make_view(source, plain, 0, read_sum, sum);
-    sum->type = SUNDOG_GGUF_F32;
-    sum->n_bytes = plain->n_bytes / sundog_float_bytes(plain->type) * sizeof(float);
+    Map *map = sundog_source_own(source, g_new0(Map, 1), g_free);
+    *map = (Map){.reader = {read_mapped}, .map = function, .plain = *plain};
+    *mapped = *plain;
+    mapped->data = NULL;
+    mapped->reader = &map->reader;
+    mapped->type = SUNDOG_GGUF_F32;
+    mapped->n_bytes = plain->n_bytes / sundog_float_bytes(plain->type) * sizeof(float);
 }

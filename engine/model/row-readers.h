@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Readers of rows that stand elsewhere or differ by little: joined tensors, parts of one, norms with 1
- * added. What they need is owned by the source. Within this house.
+ * Readers of rows that stand elsewhere or differ by little: joined tensors, parts of one, values that
+ * are computed from others. What they need is owned by the source. Within this house.
  */
 
 #include "engine/model/source.h"
@@ -23,6 +23,6 @@ void sundog_rows_every_second_value(SundogSource *source, const SundogSourceTens
 /* Each matrix of a stack of plain floats with its rows as columns. */
 void sundog_rows_transpose(SundogSource *source, const SundogSourceTensor *whole,
                            SundogSourceTensor *transposed);
-/* 1 added to each value in float32, of a tensor of plain floats. */
-void sundog_rows_add_one(SundogSource *source, const SundogSourceTensor *plain,
-                         SundogSourceTensor *sum);
+/* A function of each value in float32, of a tensor of plain floats. */
+void sundog_rows_map(SundogSource *source, const SundogSourceTensor *plain,
+                     float (*function)(float), SundogSourceTensor *mapped);

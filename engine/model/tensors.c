@@ -280,14 +280,17 @@ check_shape(const SundogSourceTensor *found, uint64_t n_rows, uint64_t n_columns
     return false;
 }
 
-/* A vector that lies with a row for each value. */
+/* The same values in another shape: a vector with a row for each value, and a stack of vectors that lie in
+ * one row. */
 static void
-lay_down_column(SundogSourceTensor *found, uint64_t n_columns)
+reshape_vector(SundogSourceTensor *found, uint64_t n_columns, uint64_t n_stacked)
 {
-    if (found->shape[0] != 1 || found->shape[1] != n_columns || found->reader != NULL)
+    bool is_column = n_stacked == 1 && found->shape[0] == 1 && found->shape[1] == n_columns;
+    bool is_row = found->shape[0] == n_columns * n_stacked && found->shape[1] == 1;
+    if ((!is_column && !is_row) || found->reader != NULL)
         return;
     found->shape[0] = n_columns;
-    found->shape[1] = 1;
+    found->shape[1] = n_stacked;
 }
 
 static bool
@@ -400,8 +403,8 @@ read_role(SundogTensors *tensors, const SundogModelDimensions *dimensions, Sundo
     uint64_t n_columns = get_extent(dimensions, roles[role].columns);
     uint64_t n_stacked = get_n_stacked(dimensions, role);
     bool is_vector = roles[role].rows == ONE;
-    if (is_vector && n_stacked == 1)
-        lay_down_column(&found, n_columns);
+    if (is_vector)
+        reshape_vector(&found, n_columns, n_stacked);
     if (!check_shape(&found, n_rows, n_columns, n_stacked, error) ||
         !check_type(&found, is_vector, error))
         return false;

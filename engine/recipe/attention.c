@@ -114,6 +114,13 @@ emit_head_norms(SundogBuilder *builder, SundogBufferId qkv, SundogQkNorm norm)
                                           {.i = layer->n_kv_heads},
                                           {.i = layer->head_dim},
                                           {.f = builder->dimensions->norm_epsilon}};
+    if (norm == SUNDOG_QK_NORM_ROTATED) {
+        SundogBufferId ones = add_ones(builder, layer->head_dim);
+        if (layer->rope != NULL)
+            sundog_builder_emit_with(builder, SUNDOG_OP_HEAD_NORM, parameters, qkv, ones, ones,
+                                     SUNDOG_BUFFER_NONE);
+        return;
+    }
     SundogBufferId q = sundog_builder_weight(builder, SUNDOG_TENSOR_ATTENTION_Q_NORM);
     SundogBufferId k = sundog_builder_weight(builder, SUNDOG_TENSOR_ATTENTION_K_NORM);
     SundogBufferId v = norm == SUNDOG_QK_NORM_HEADS_AND_VALUES ? add_ones(builder, layer->head_dim)
@@ -146,8 +153,10 @@ emit_query_scales(SundogBuilder *builder, SundogBufferId qkv)
     const SundogParameter parameters[] = {{.i = dimensions->n_heads},
                                           {.i = sundog_builder_layer(builder)->n_kv_heads},
                                           {.i = sundog_builder_layer(builder)->head_dim},
-                                          {.i = dimensions->rope.original_context}};
-    if (builder->query_scales != SUNDOG_BUFFER_NONE)
+                                          {.i = dimensions->query_scale_period},
+                                          {.i = dimensions->query_scale_offset}};
+    bool is_scaled = !dimensions->scales_unrotated || sundog_builder_layer(builder)->rope == NULL;
+    if (builder->query_scales != SUNDOG_BUFFER_NONE && is_scaled)
         sundog_builder_emit_with(builder, SUNDOG_OP_SCALE_QUERIES, parameters, qkv,
                                  builder->positions, builder->query_scales);
 }
@@ -161,7 +170,8 @@ emit_attention(SundogBuilder *builder, SundogBufferId qkv, SundogBufferId k_page
     const SundogParameter parameters[] = {
         {.i = dimensions->n_heads}, {.i = layer->n_kv_heads},
         {.i = layer->head_dim},     {.f = dimensions->attention_scale},
-        {.i = layer->window},       {.f = dimensions->attention_softcap}};
+        {.i = layer->window},       {.f = dimensions->attention_softcap},
+        {.i = layer->chunk}};
     SundogBufferId o = sundog_builder_temporary(builder, "attention.o",
                                                 (int64_t)dimensions->n_heads * layer->head_dim);
     sundog_builder_emit_with(
@@ -226,7 +236,7 @@ attend_here(SundogBuilder *builder, SundogBufferId x, SundogQkNorm norm)
 {
     SundogBufferId gate;
     SundogBufferId qkv = add_qkv(builder, x, norm, &gate);
-    if (norm == SUNDOG_QK_NORM_HEADS || norm == SUNDOG_QK_NORM_HEADS_AND_VALUES)
+    if (norm != SUNDOG_QK_NORM_NONE && norm != SUNDOG_QK_NORM_ROWS)
         emit_head_norms(builder, qkv, norm);
     SundogBufferId o = sundog_component_attend(builder, qkv);
     return gate != SUNDOG_BUFFER_NONE ? emit_gate(builder, gate, o) : o;

@@ -241,8 +241,9 @@ static void
 add_query_scales(SundogBuilder *builder)
 {
     double beta = builder->dimensions->query_scale_beta;
-    uint32_t period = builder->dimensions->rope.original_context;
-    uint32_t n = (builder->options->context_length + period - 1) / period;
+    uint32_t period = builder->dimensions->query_scale_period;
+    uint32_t offset = builder->dimensions->query_scale_offset;
+    uint32_t n = (builder->options->context_length + offset + period - 1) / period;
     builder->query_scales = SUNDOG_BUFFER_NONE;
     if (beta == 0 || n < 2)
         return;

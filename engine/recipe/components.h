@@ -17,6 +17,9 @@ typedef enum {
     /* Each head of queries, keys and values, the latter without weight; keys before their norm are the
      * values where the model has no projection for these. Layers may attend to what others cached. */
     SUNDOG_QK_NORM_HEADS_AND_VALUES,
+    /* Each head in layers that rotate, without weight. Its makers norm what has been rotated, which is as
+     * long as before. */
+    SUNDOG_QK_NORM_ROTATED,
 } SundogQkNorm;
 
 /* The rows of the token embedding. */

@@ -148,6 +148,28 @@ emit_shared(SundogBuilder *builder, const Mixture *mixture, SundogBufferId x)
     return y;
 }
 
+/* The weighted sum of what the token's experts make. */
+static SundogBufferId
+emit_mixed(SundogBuilder *builder, const Mixture *mixture, SundogBufferId x)
+{
+    SundogBufferId down = emit_products(builder, mixture, x);
+    SundogBufferId mixed =
+        sundog_builder_temporary(builder, "experts.mixed", builder->dimensions->hidden_size);
+    sundog_builder_emit(builder, SUNDOG_OP_COMBINE_EXPERTS, down, mixture->weights,
+                        SUNDOG_BUFFER_NONE, mixed);
+    return mixed;
+}
+
+/* What the token's one expert makes of the weighted token. */
+static SundogBufferId
+emit_weighed(SundogBuilder *builder, const Mixture *mixture, SundogBufferId x)
+{
+    SundogBufferId weighed =
+        sundog_builder_temporary(builder, "experts.weighed", builder->dimensions->hidden_size);
+    sundog_builder_emit(builder, SUNDOG_OP_MUL, x, mixture->weights, weighed);
+    return emit_products(builder, mixture, weighed);
+}
+
 SundogBufferId
 sundog_component_experts(SundogBuilder *builder, SundogBufferId x, SundogGate function)
 {
@@ -155,10 +177,8 @@ sundog_component_experts(SundogBuilder *builder, SundogBufferId x, SundogGate fu
     Mixture mixture = mixture_init(builder);
     mixture.function = function;
     emit_choice(builder, &mixture, x);
-    SundogBufferId down = emit_products(builder, &mixture, x);
-    SundogBufferId mixed = sundog_builder_temporary(builder, "experts.mixed", hidden_size);
-    sundog_builder_emit(builder, SUNDOG_OP_COMBINE_EXPERTS, down, mixture.weights,
-                        SUNDOG_BUFFER_NONE, mixed);
+    SundogBufferId mixed = mixture.dimensions->weighs_inputs ? emit_weighed(builder, &mixture, x)
+                                                             : emit_mixed(builder, &mixture, x);
     if (mixture.dimensions->shared_size == 0)
         return mixed;
     SundogBufferId shared = emit_shared(builder, &mixture, x);

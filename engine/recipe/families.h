@@ -28,6 +28,8 @@ void sundog_gpt_oss_emit(SundogBuilder *builder);
  * which adds biases to the projections and pairs the halves of a head; and both with experts: Mixtral,
  * Qwen2 MoE. Granite, dense, with experts and with state spaces, Phi-3 and SmolLM3 differ in settings and files alone. */
 void sundog_llama_emit(SundogBuilder *builder);
+/* Llama 4: chunks of attention that rotate and are normed, and layers that see everything in turn. */
+void sundog_llama4_emit(SundogBuilder *builder);
 /* Nemotron-H, dense and with experts: each layer is a state space, attention or an MLP without gate. */
 void sundog_nemotron_h_emit(SundogBuilder *builder);
 /* OLMo 2 and 3: norms after each half alone, queries and keys normed over all heads together. */

@@ -54,6 +54,15 @@ sundog_llama_emit(SundogBuilder *builder)
 }
 
 void
+sundog_llama4_emit(SundogBuilder *builder)
+{
+    Style style = {.mlp_norm = SUNDOG_TENSOR_MLP_NORM};
+    if (builder->dimensions->norms_plainly)
+        style.qk_norm = SUNDOG_QK_NORM_ROTATED;
+    emit(builder, &style);
+}
+
+void
 sundog_qwen3_emit(SundogBuilder *builder)
 {
     emit(builder, &(Style){.qk_norm = SUNDOG_QK_NORM_HEADS, .mlp_norm = SUNDOG_TENSOR_MLP_NORM});

@@ -26,6 +26,7 @@ static const SundogRecipe recipes[] = {
     {"granitemoe", "Granite MoE", sundog_llama_emit},
     {"lfm2", "LFM2", sundog_qwen3_emit},
     {"llama", "Llama", sundog_llama_emit},
+    {"llama4", "Llama 4", sundog_llama4_emit},
     {"minimax-m2", "MiniMax M2", sundog_olmoe_emit},
     {"mistral3", "Mistral 3", sundog_llama_emit},
     {"nemotron_h", "Nemotron-H", sundog_nemotron_h_emit},

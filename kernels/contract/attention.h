@@ -22,6 +22,8 @@
  * window > 0: a row sees its own position and the window - 1 before it. Pages that end before those are
  * not read. In the page where the window begins, positions before it have e[i] = 0 and no part in m_j;
  * o_j is still summed from i = 0, so that rows whose windows begin apart go together.
+ * chunk > 0: positions come in chunks of so many from 0 on, and a row sees those of its own; else as with
+ * a window.
  * sinks: each head's number is a score without a value (Xiao et al. 2023), merged after the last page as
  * one more with m = sink, l = 1 and o = 0.
  *

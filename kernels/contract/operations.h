@@ -88,10 +88,10 @@ typedef struct {
       A(qkv, UPDATE) A(q_weight, OPTIONAL_READ) A(k_weight, OPTIONAL_READ)                                                         \
           A(v_weight, OPTIONAL_READ),                                                                                              \
       I(n_heads) I(n_kv_heads) I(head_dim) F(epsilon))                                                                             \
-    /* q of each row in qkv [T, (H + 2 G) C] times scales[position / period], the last of scales [1, N] where \
-     * there are no more */                    \
-    X(SCALE_QUERIES, "scale_queries", 1, A(qkv, UPDATE) A(positions, READ) A(scales, READ),                                        \
-      I(n_heads) I(n_kv_heads) I(head_dim) I(period))                                                                              \
+    /* q of each row in qkv [T, (H + 2 G) C] times scales[(position + offset) / period], the last of scales   \
+     * [1, N] where there are no more */                    \
+    X(SCALE_QUERIES, "scale_queries", 2, A(qkv, UPDATE) A(positions, READ) A(scales, READ),                                        \
+      I(n_heads) I(n_kv_heads) I(head_dim) I(period) I(offset))                                                                    \
     /* Rotates the heads of x [T, H C] in place, as rope_cache does */                                                             \
     X(ROPE, "rope", 1, A(x, UPDATE) A(positions, READ) A(inverse_frequencies, READ),                                               \
       I(n_heads) I(head_dim) I(rope_dims) I(interleaved) F(magnitude))                                                             \
@@ -107,11 +107,11 @@ typedef struct {
       A(first_row, READ) A(start_position, READ) A(tiles, WRITE), I(n_heads) I(n_kv_heads))                                        \
     /* Causal attention of the q part of qkv, or of q [T, H C] alone, over the pages: o [T, H C] f32, or [ceil_div(T, 6), H C]   \
      * a8: quantized in the same call. workspace [U, sundog_attention_workspace_bytes(C)] u8, sinks     \
-     * [1, H]; window and softcap are 0 where there is none */ \
-    X(ATTENTION, "attention", 3,                                                                                                   \
+     * [1, H]; window, softcap and chunk are 0 where there is none */ \
+    X(ATTENTION, "attention", 4,                                                                                                   \
       A(qkv, READ) A(positions, READ) A(page_table, READ) A(tiles, READ) A(k_pages, READ)                                          \
           A(v_pages, READ) A(o, WRITE) A(workspace, WORKSPACE) A(sinks, OPTIONAL_READ),                                            \
-      I(n_heads) I(n_kv_heads) I(head_dim) F(scale) I(window) F(softcap))                                                          \
+      I(n_heads) I(n_kv_heads) I(head_dim) F(scale) I(window) F(softcap) I(chunk))                                                 \
     /* latent.h: queries, keys and values of attention over latents, as qkv [T, (H + 2) C] of one group:  \
      * q [T, H S], absorbed [T, H (C - rope_dims)], latent [T, C], weight [1, C - rope_dims] */                        \
     X(LATENT_QKV, "latent_qkv", 1,                                                                                                 \
@@ -145,7 +145,7 @@ typedef struct {
       F(epsilon))                                                                                                                  \
     /* Columns [offset, offset + size) of each group of `stride`: x [T, A], y [T, A / stride size] */                              \
     X(TAKE, "take", 1, A(x, READ) A(y, WRITE), I(stride) I(offset) I(size))                                                        \
-    /* y = a * b: all [T, N] f32 */                                                                                                \
+    /* y = a * b: a, y [T, N] f32, b [T, N], or [T, 1] for a whole row */                                                          \
     X(MUL, "mul", 1, A(a, READ) A(b, READ) A(y, WRITE), )                                                                          \
     /* experts.h, with X experts, U a token, A = T U choices, W entries of the work list: logits [T, X],  \
      * bias [1, X], choices [T, U] i32, weights [T, U] */                        \

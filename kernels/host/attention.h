@@ -37,6 +37,7 @@ typedef struct {
     int64_t n_heads, n_kv_heads, heads_per_group, head_dim;
     float scale;
     int64_t window;     /* positions a row sees, its own included; all where there is no window */
+    int64_t chunk;      /* positions that see no others; 0 where there is no such limit */
     float softcap;      /* 0 where there is none */
     const float *sinks; /* [n_heads] or NULL */
 } SundogAttention;
@@ -83,6 +84,7 @@ sundog_attention_from_call(const SundogCall *call)
                           .head_dim = call->parameters[2].i,
                           .scale = (float)call->parameters[3].f,
                           .window = call->parameters[4].i > 0 ? call->parameters[4].i : INT32_MAX,
+                          .chunk = call->parameters[6].i,
                           .softcap = (float)call->parameters[5].f,
                           .sinks = a[8].data};
     at.heads_per_group = at.n_heads / at.n_kv_heads;
@@ -97,6 +99,8 @@ sundog_attention_from_call(const SundogCall *call)
 static inline int64_t
 sundog_attention_begin(const SundogAttention *at, int64_t position)
 {
+    if (at->chunk > 0)
+        return position - position % at->chunk;
     return position < at->window ? 0 : position + 1 - at->window;
 }
 

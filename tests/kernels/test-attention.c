@@ -13,6 +13,7 @@ typedef struct {
     int64_t n_heads, n_kv_heads, head_dim;
     SundogDtype dtype;
     int64_t window; /* 0 where there is none */
+    int64_t chunk;
     double softcap; /* 0 where there is none */
     bool has_sinks;
     int64_t n_sequences, n_rows, n_pages, sequence_pages;
@@ -43,6 +44,8 @@ random_step(TestRandom *random, int64_t max_start, int64_t max_rows)
     step.dtype = test_random_int(random, 0, 2) > 0 ? SUNDOG_DTYPE_F16 : SUNDOG_DTYPE_F32;
     static const int64_t windows[] = {0, 0, 1, 5, 63, 64, 65, 130, 1000};
     step.window = windows[test_random_int(random, 0, G_N_ELEMENTS(windows) - 1)];
+    if (step.window > 1 && test_random_int(random, 0, 2) == 0)
+        step.chunk = step.window;
     step.softcap = test_random_int(random, 0, 2) == 0 ? 7.5 : 0;
     step.has_sinks = test_random_int(random, 0, 2) == 0;
     for (int64_t s = 0; s < step.n_sequences; s++) {
@@ -71,6 +74,8 @@ random_step(TestRandom *random, int64_t max_start, int64_t max_rows)
 static int64_t
 window_begin(const Step *step, int64_t position)
 {
+    if (step->chunk > 0)
+        return position / step->chunk * step->chunk;
     return step->window == 0 ? 0 : MAX(position + 1 - step->window, 0);
 }
 
@@ -146,6 +151,7 @@ init_attention(TestCall *call, const Step *step, bool a8, TestRandom *random)
     call->parameters[3].f = 1 / sqrt((double)step->head_dim);
     call->parameters[4].i = step->window;
     call->parameters[5].f = step->softcap;
+    call->parameters[6].i = step->chunk;
     test_call_clear(&plan);
 }
 

@@ -292,7 +292,7 @@ test_embed(void)
 static void
 test_scale_queries(void)
 {
-    static const int32_t positions[] = {0, 9, 10, 25, 1000};
+    static const int32_t positions[] = {0, 8, 9, 25, 1000};
     static const int expected[] = {0, 0, 1, 2, 2}; /* which of the scales */
     TestRandom random = {19};
     TestCall call;
@@ -304,6 +304,7 @@ test_scale_queries(void)
     call.parameters[1].i = 2;
     call.parameters[2].i = 6;
     call.parameters[3].i = 10;
+    call.parameters[4].i = 1;
     test_call_check_all_sets(&call);
     for (int k = 0; k < 5 * 48; k++) {
         float before = ((float *)call.initial[0])[k], after = ((float *)call.arguments[0].data)[k];

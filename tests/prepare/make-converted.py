@@ -48,6 +48,12 @@ NEMOTRON = {'layers_block_type': ['linear_attention', 'mlp', 'full_attention', '
             'chunk_size': 16, 'head_dim': 8, 'layer_norm_epsilon': 1e-5, 'tie_word_embeddings': False,
             'num_hidden_layers': None, 'time_step_min': 1e-12}
 
+# Chunks and steps of the temperature are in the code of llama.cpp, longer than any prompt here.
+LLAMA4 = {'intermediate_size': 16, 'intermediate_size_mlp': 32, 'num_experts_per_tok': 1, 'head_dim': 8,
+          'tie_word_embeddings': False,
+          'rope_parameters': {'rope_type': 'llama3', 'rope_theta': 500.0, 'factor': 8.0, 'low_freq_factor': 1.0,
+                              'high_freq_factor': 4.0, 'original_max_position_embeddings': 32}}
+
 # name: transformers' classes begin with, their ending, configuration
 FAMILIES = {
     'deepseek2': ('DeepseekV2', 'DeepseekV2ForCausalLM',
@@ -176,6 +182,8 @@ FAMILIES = {
                    'shared_expert_intermediate_size': 32, 'rms_norm_eps': 1e-6,
                    'rope_parameters': {'rope_type': 'default', 'rope_theta': 10000.0,
                                        'partial_rotary_factor': 0.5, 'mrope_section': [2, 1, 1]}}),
+    'llama4': ('Llama4Text', 'Llama4ForCausalLM',
+               {**LLAMA4, 'num_hidden_layers': 4, 'num_local_experts': 4, 'interleave_moe_layer_step': 2}),
     'smollm3': ('SmolLM3', 'SmolLM3ForCausalLM', {'head_dim': 8, 'num_hidden_layers': 4}),
 }
 
@@ -254,6 +262,10 @@ SAVED |= {
                           'logits_scaling': 8.0, 'num_local_experts': 3, 'num_experts_per_tok': 2,
                           'intermediate_size': 16, 'shared_intermediate_size': 16,
                           'position_embedding_type': 'nope'}),
+    'hf-llama4': ('Llama4Text', 'Llama4ForCausalLM',
+                  {**SMALL, **LLAMA4, 'intermediate_size_mlp': 24, 'num_hidden_layers': 3, 'num_local_experts': 3,
+                   'interleave_moe_layer_step': 2, 'no_rope_layers': [1, 0, 1], 'attention_chunk_size': 22,
+                   'floor_scale': 16, 'attn_scale': 0.3}),
     'hf-nemotron_h_moe': ('NemotronH', 'NemotronHForCausalLM',
                           {**NEMOTRON, **SMALL, 'layers_block_type': ['linear_attention', 'moe', 'full_attention', 'mlp'],
                            'mamba_num_heads': 2, 'n_routed_experts': 3, 'num_experts_per_tok': 2,
