@@ -15,6 +15,8 @@
 #define DEFAULT_STOP_MS 5000
 /* A grandchild may hold the pipes after the child's end: no more than this is waited for them. */
 #define DRAIN_MS 500
+/* Between two looks whether a child that has ended can be reaped. */
+#define REAP_MS 5
 #define MAX_LINE_BYTES 4096
 
 typedef enum {
@@ -39,7 +41,8 @@ struct SundogEngineProcess {
     bool ended;
     int wait_status;
     GSource *child_source;
-    GSource *timer; /* of the next stage, or of the drain once reaped */
+    GSource *reap_timer; /* while it has ended and is still traced */
+    GSource *timer;      /* of the next stage, or of the drain once reaped */
     Stage stage;
     bool wanted;
     GError *error;
@@ -80,21 +83,21 @@ end_watch(SundogEngineProcess *process, End *end, GIOCondition condition, GUnixF
 }
 
 static void
-clear_timer(SundogEngineProcess *process)
+clear_timer(GSource **timer)
 {
-    if (process->timer) {
-        g_source_destroy(process->timer);
-        g_clear_pointer(&process->timer, g_source_unref);
+    if (*timer) {
+        g_source_destroy(*timer);
+        g_clear_pointer(timer, g_source_unref);
     }
 }
 
 static void
-set_timer(SundogEngineProcess *process, unsigned ms, GSourceFunc func)
+set_timer(SundogEngineProcess *process, GSource **timer, unsigned ms, GSourceFunc func)
 {
-    clear_timer(process);
-    process->timer = g_timeout_source_new(ms);
-    g_source_set_callback(process->timer, func, process, NULL);
-    g_source_attach(process->timer, process->context);
+    clear_timer(timer);
+    *timer = g_timeout_source_new(ms);
+    g_source_set_callback(*timer, func, process, NULL);
+    g_source_attach(*timer, process->context);
 }
 
 static void
@@ -137,7 +140,7 @@ finish(SundogEngineProcess *process)
     if (process->ended)
         return;
     process->ended = true;
-    clear_timer(process);
+    clear_timer(&process->timer);
     end_close(&process->input);
     end_close(&process->output);
     end_close(&process->log);
@@ -174,22 +177,46 @@ finish_when_drained(SundogEngineProcess *process)
     if (process->output.fd < 0 && process->log.fd < 0)
         finish(process);
     else if (!process->timer)
-        set_timer(process, DRAIN_MS, drain_expired);
+        set_timer(process, &process->timer, DRAIN_MS, drain_expired);
 }
 
+static void
+take_status(SundogEngineProcess *process, int wait_status)
+{
+    process->n_references++;
+    process->reaped = true;
+    process->wait_status = wait_status;
+    g_spawn_close_pid(process->pid);
+    end_close(&process->input);
+    clear_timer(&process->timer);
+    finish_when_drained(process);
+    process_unref(process);
+}
+
+static gboolean
+reap_again(gpointer data)
+{
+    SundogEngineProcess *process = data;
+    int wait_status = 0;
+    if (waitpid(process->pid, &wait_status, WNOHANG) == 0)
+        return G_SOURCE_CONTINUE;
+    clear_timer(&process->reap_timer);
+    take_status(process, wait_status);
+    return G_SOURCE_REMOVE;
+}
+
+/* While a child that has ended is still traced (by a debugger, by the leak sanitizer), it is its tracer's
+ * alone: GLib is told of the end, gets no status, and says 0. */
 static void
 child_ended(GPid pid, gint wait_status, gpointer data)
 {
     SundogEngineProcess *process = data;
-    process->n_references++;
-    process->reaped = true;
-    process->wait_status = wait_status;
+    siginfo_t info;
     g_clear_pointer(&process->child_source, g_source_unref);
-    g_spawn_close_pid(pid);
-    end_close(&process->input);
-    clear_timer(process);
-    finish_when_drained(process);
-    process_unref(process);
+    if (wait_status == 0 && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0)
+        set_timer(process, &process->reap_timer, REAP_MS, reap_again);
+    else
+        take_status(process, wait_status);
 }
 
 static void
@@ -217,9 +244,9 @@ enter_stage(SundogEngineProcess *process, Stage stage)
         end_close(&process->input);
         kill(process->pid, stage == STAGE_KILLED ? SIGKILL : SIGTERM);
     }
-    clear_timer(process);
+    clear_timer(&process->timer);
     if (stage < STAGE_KILLED)
-        set_timer(process, process->options.stop_ms, stage_expired);
+        set_timer(process, &process->timer, process->options.stop_ms, stage_expired);
 }
 
 static void
@@ -289,7 +316,7 @@ output_ready(int fd, GIOCondition condition, gpointer data)
         end_close(&process->output);
         /* A child that closed its output is of no use, even where it still runs. */
         if (!process->reaped && !process->timer)
-            set_timer(process, DRAIN_MS, stage_expired);
+            set_timer(process, &process->timer, DRAIN_MS, stage_expired);
     }
     finish_when_drained(process);
     process_unref(process);
@@ -462,10 +489,11 @@ sundog_engine_process_free(SundogEngineProcess *process)
     if (!process || process->freed)
         return;
     process->freed = true;
-    clear_timer(process);
+    clear_timer(&process->timer);
     end_close(&process->input);
     end_close(&process->output);
     end_close(&process->log);
+    clear_timer(&process->reap_timer);
     if (process->child_source) {
         kill(process->pid, SIGKILL);
         g_source_set_callback(process->child_source, G_SOURCE_FUNC(reap_only), NULL, NULL);

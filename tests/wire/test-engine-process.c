@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -285,6 +286,62 @@ test_free_in_callback(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(fixture->n_ended, ==, 0);
 }
 
+/* A process that traces the engine and lets go, by its end, when the pipe is written to; -1 where it may
+ * not. */
+static pid_t
+start_tracer(pid_t engine, int input)
+{
+    int fds[2];
+    g_assert_cmpint(pipe(fds), ==, 0);
+    pid_t tracer = fork();
+    if (tracer == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* where the test fails */
+        char byte = ptrace(PTRACE_SEIZE, engine, NULL, NULL) == 0;
+        if (write(fds[1], &byte, 1) == 1 && byte)
+            byte = (char)read(input, &byte, 1);
+        _exit(0);
+    }
+    char is_tracing = 0;
+    g_assert_cmpint(read(fds[0], &is_tracing, 1), ==, 1);
+    close(fds[0]);
+    close(fds[1]);
+    if (is_tracing)
+        return tracer;
+    g_assert_cmpint(waitpid(tracer, NULL, 0), ==, tracer);
+    return -1;
+}
+
+static gboolean
+write_byte(gpointer data)
+{
+    g_assert_cmpint(write(*(int *)data, "", 1), ==, 1);
+    return G_SOURCE_REMOVE;
+}
+
+/* The end is told when there is a status, not when GLib believes so. */
+static void
+test_traced(Fixture *fixture, gconstpointer data)
+{
+    start(fixture, "{}");
+    run(fixture);
+    pid_t engine = sundog_engine_process_get_pid(fixture->process);
+    int fds[2];
+    g_assert_cmpint(pipe(fds), ==, 0);
+    pid_t tracer = start_tracer(engine, fds[0]);
+    if (tracer < 0) {
+        g_test_skip("processes may not be traced here");
+    } else {
+        g_assert_cmpint(kill(engine, SIGKILL), ==, 0);
+        g_timeout_add(100, write_byte, &fds[1]);
+        run(fixture);
+        g_assert_cmpint(fixture->signal, ==, SIGKILL);
+        g_assert_cmpint(kill(engine, 0), ==, -1);
+        g_assert_cmpint(waitpid(tracer, NULL, 0), ==, tracer);
+    }
+    close(fds[0]);
+    close(fds[1]);
+}
+
 static void
 test_not_found(Fixture *fixture, gconstpointer data)
 {
@@ -364,6 +421,7 @@ main(int argc, char **argv)
     ADD("stubborn", test_stubborn);
     ADD("stop-while-loading", test_stop_while_loading);
     ADD("free-in-callback", test_free_in_callback);
+    ADD("traced", test_traced);
     ADD("not-found", test_not_found);
 #undef ADD
     return g_test_run();
