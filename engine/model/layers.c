@@ -97,8 +97,10 @@ sundog_layers_read_greatest(SundogKeys *keys, const SundogFamily *family, const 
         return read_of_others(keys, name, max);
     if (!family->layers_differ)
         return sundog_keys_read_count(keys, name, max);
-    for (uint32_t i = 0; i < n_layers && keys->error == NULL; i++)
-        greatest = MAX(greatest, read_of_layer(keys, name, i, max, max));
+    for (uint32_t i = 0; i < n_layers && keys->error == NULL; i++) {
+        uint32_t value = read_of_layer(keys, name, i, max, max);
+        greatest = MAX(greatest, value);
+    }
     return greatest;
 }
 

@@ -48,11 +48,12 @@ sundog_recurrent_dimensions_read(SundogModelDimensions *dimensions, const Sundog
     dimensions->gates_attention = family->gates_attention;
     recurrent->is_tiled = family->tiles_key_heads;
     recurrent->is_state_space = family->has_state_spaces;
-    if (family->has_delta_layers || family->has_state_spaces)
+    if (family->has_delta_layers || family->has_state_spaces) {
         read_heads(dimensions, keys);
-    else if (family->has_conv_layers)
-        recurrent->conv_width =
-            MAX(sundog_keys_read_count(keys, "shortconv.l_cache", MAX_WIDTH), 2);
+    } else if (family->has_conv_layers) {
+        uint32_t width = sundog_keys_read_count(keys, "shortconv.l_cache", MAX_WIDTH);
+        recurrent->conv_width = MAX(width, 2);
+    }
 }
 
 bool

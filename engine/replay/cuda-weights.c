@@ -114,8 +114,8 @@ run_threads(Reading *reading, void (*progress)(double, void *), void *data)
     for (unsigned i = 0; i < n; i++)
         threads[i] = g_thread_new("weights", run_thread, reading);
     while (progress != NULL && atomic_load(&reading->n_running) > 0) {
-        uint64_t done = MIN(atomic_load(&reading->next), reading->n_bytes);
-        progress((double)done / (double)reading->n_bytes, data);
+        uint64_t next = atomic_load(&reading->next);
+        progress((double)MIN(next, reading->n_bytes) / (double)reading->n_bytes, data);
         g_usleep(PROGRESS_US);
     }
     for (unsigned i = 0; i < n; i++)

@@ -14,6 +14,8 @@ NOT_HERE = [
     (re.compile(r'//[a-z.-]*(?:pypi|pythonhosted|debian|ubuntu)[a-z.-]*/'), 'the host of a package registry'),
     (re.compile(r'\b(?:TODO|FIXME|XXX)\b'), 'a note to self'),
 ]
+# GLib's macros take their arguments more than once: a clock or an atomic in one gives two values.
+UNSTEADY = re.compile(r'\b(?:MIN|MAX|CLAMP|ABS)\((?=.*(?:get_monotonic_time|get_real_time|clock\(|atomic_))')
 THIS = 'tests/style/test-tree.py'
 
 
@@ -35,6 +37,8 @@ def text_faults(path):
         for pattern, what in NOT_HERE:
             if pattern.search(line):
                 yield f'{path}:{number}: {what}: {line.strip()[:100]}'
+        if path.endswith(('.c', '.h', '.cu')) and UNSTEADY.search(line):
+            yield f'{path}:{number}: a macro takes this argument more than once: {line.strip()[:100]}'
         if path.endswith(('.c', '.h', '.py', '.ui', '.css', 'meson.build')) and line.rstrip() != line:
             yield f'{path}:{number}: blanks at the end of the line'
 

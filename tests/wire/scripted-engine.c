@@ -572,7 +572,8 @@ wait_ms(void)
         next = MIN(next, ((Request *)requests->pdata[i])->next_us);
     if (next == INT64_MAX)
         return -1;
-    return (int)CLAMP((next - g_get_monotonic_time() + 999) / 1000, 0, 1000);
+    int64_t left_us = next - g_get_monotonic_time();
+    return (int)CLAMP((left_us + 999) / 1000, 0, 1000);
 }
 
 /* The loop */
