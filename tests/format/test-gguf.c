@@ -10,8 +10,7 @@
 #include <glib/gstdio.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#define SECOND_US 1000000
+#include <time.h>
 
 enum { U8 = 0, I8, U16, I16, U32, I32, F32, BOOL, STRING, ARRAY, U64, I64, F64 };
 
@@ -19,9 +18,9 @@ static void
 expect_error(GBytes *bytes, int code, const char *text)
 {
     g_autoptr(GError) error = NULL;
-    gint64 begin_us = g_get_monotonic_time();
+    clock_t begin = clock();
     g_autoptr(SundogGguf) gguf = sundog_gguf_new_from_bytes(bytes, "test.gguf", &error);
-    g_assert_cmpint(g_get_monotonic_time() - begin_us, <, SECOND_US);
+    g_assert_cmpint(clock() - begin, <, CLOCKS_PER_SEC);
     g_assert_null(gguf);
     if (code >= 0)
         g_assert_error(error, SUNDOG_FORMAT_ERROR, code);
@@ -503,9 +502,9 @@ test_colliding_names(void)
         name[30] = '\0';
         gguf_builder_add_tensor(&builder, name, SUNDOG_GGUF_F32, 1, 1, 4);
     }
-    gint64 begin_us = g_get_monotonic_time();
+    clock_t begin = clock();
     g_autoptr(SundogGguf) gguf = open_built(&builder);
-    g_assert_cmpint(g_get_monotonic_time() - begin_us, <, SECOND_US);
+    g_assert_cmpint(clock() - begin, <, CLOCKS_PER_SEC);
 }
 
 int

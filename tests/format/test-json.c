@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 static void
 expect_good(const char *text, const char *printed)
@@ -152,10 +153,10 @@ test_members(void)
     g_autoptr(GString) most = make_colliding(SUNDOG_JSON_MAX_MEMBERS);
     g_autoptr(GString) too_many = make_colliding(SUNDOG_JSON_MAX_MEMBERS + 1);
     g_autoptr(GError) error = NULL;
-    gint64 begin_us = g_get_monotonic_time();
+    clock_t begin = clock();
     g_autoptr(JsonNode) node = sundog_json_parse(most->str, most->len, NULL);
     g_assert_nonnull(node);
-    g_assert_cmpint(g_get_monotonic_time() - begin_us, <, 1000000);
+    g_assert_cmpint(clock() - begin, <, CLOCKS_PER_SEC);
     g_assert_null(sundog_json_parse(too_many->str, too_many->len, &error));
     g_assert_nonnull(strstr(error->message, "an object with more than 4096 members"));
 }

@@ -12,9 +12,8 @@
 #include <glib/gstdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
-
-#define SECOND_US 1000000
 
 typedef struct {
     PackageFixture package;
@@ -115,10 +114,10 @@ expect_error(Fixture *fixture, int code, const char *text)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *parent = g_path_get_dirname(fixture->target);
-    gint64 begin_us = g_get_monotonic_time();
+    clock_t begin = clock();
     g_assert_false(
         sundog_package_import(fixture->file, fixture->target, fixture->package.keyring, &error));
-    g_assert_cmpint(g_get_monotonic_time() - begin_us, <, SECOND_US);
+    g_assert_cmpint(clock() - begin, <, CLOCKS_PER_SEC);
     g_assert_error(error, SUNDOG_FORMAT_ERROR, code);
     if (strstr(error->message, text) == NULL)
         g_error("\"%s\" not in \"%s\"", text, error->message);

@@ -10,16 +10,15 @@
 #include <glib/gstdio.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#define SECOND_US 1000000
+#include <time.h>
 
 static void
 expect_bytes_error(GBytes *bytes, int code, const char *text)
 {
     g_autoptr(GError) error = NULL;
-    gint64 begin_us = g_get_monotonic_time();
+    clock_t begin = clock();
     g_assert_null(sundog_safetensors_new_from_bytes(bytes, "test.safetensors", &error));
-    g_assert_cmpint(g_get_monotonic_time() - begin_us, <, SECOND_US);
+    g_assert_cmpint(clock() - begin, <, CLOCKS_PER_SEC);
     if (strstr(error->message, text) == NULL)
         g_error("\"%s\" not in \"%s\"", text, error->message);
     g_assert_error(error, SUNDOG_FORMAT_ERROR, code);

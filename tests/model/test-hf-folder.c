@@ -11,8 +11,7 @@
 #include <glib/gstdio.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#define SECOND_US 1000000
+#include <time.h>
 
 static const char *const files[] = {"config.json", "generation_config.json", "model.safetensors",
                                     "tokenizer.json"};
@@ -82,9 +81,9 @@ static char *
 dup_error(const Fixture *fixture)
 {
     g_autoptr(GError) error = NULL;
-    gint64 begin_us = g_get_monotonic_time();
+    clock_t begin = clock();
     g_assert_null(sundog_model_open(fixture->folder, &error));
-    g_assert_cmpint(g_get_monotonic_time() - begin_us, <, SECOND_US);
+    g_assert_cmpint(clock() - begin, <, CLOCKS_PER_SEC);
     g_assert_true(g_utf8_validate(error->message, -1, NULL));
     return g_strdup(error->message);
 }

@@ -9,8 +9,7 @@
 
 #include <math.h>
 #include <string.h>
-
-#define SECOND_US 1000000
+#include <time.h>
 
 static SundogModel *
 open_built(GgufBuilder *builder)
@@ -28,10 +27,10 @@ expect_error(GgufBuilder *builder, int code, const char *text)
 {
     g_autoptr(GBytes) bytes = gguf_builder_build(builder);
     g_autoptr(GError) error = NULL;
-    gint64 begin_us = g_get_monotonic_time();
+    clock_t begin = clock();
     if (sundog_model_new_from_bytes(bytes, "tiny.gguf", &error) != NULL)
         g_error("no error, expected \"%s\"", text);
-    g_assert_cmpint(g_get_monotonic_time() - begin_us, <, SECOND_US);
+    g_assert_cmpint(clock() - begin, <, CLOCKS_PER_SEC);
     g_assert_error(error, SUNDOG_FORMAT_ERROR, code);
     if (strstr(error->message, text) == NULL)
         g_error("\"%s\" not in \"%s\"", text, error->message);

@@ -4,6 +4,7 @@
 #include "tests/text/vocabularies.h"
 
 #include <string.h>
+#include <time.h>
 
 static SundogTokenizer *
 new_tokenizer(const char *pre_tokenizer)
@@ -247,9 +248,9 @@ test_long_words_are_fast(void)
             size_t n_pattern = strlen(patterns[j]);
             for (size_t at = 0; at < n_bytes; at++)
                 text[at] = patterns[j][at % n_pattern];
-            gint64 begin_us = g_get_monotonic_time();
+            clock_t begin = clock();
             assert_round_trip(tokenizer, text, n_bytes);
-            g_assert_cmpint(g_get_monotonic_time() - begin_us, <, 10 * G_USEC_PER_SEC);
+            g_assert_cmpint(clock() - begin, <, 10 * CLOCKS_PER_SEC);
         }
     }
 }
