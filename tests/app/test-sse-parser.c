@@ -1,4 +1,4 @@
-/* The event stream parser: the same events for every cut, unknown fields and events harmless, bounded. */
+/* The event stream parser: the same events for every cut, unknown fields and events harmless (H48), bounded. */
 
 #include "app/server/sse-parser.h"
 #include <string.h>

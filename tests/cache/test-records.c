@@ -218,6 +218,7 @@ empty_folder(void)
     return n;
 }
 
+/* K6: what the tree of a new engine says that it has is there. */
 static void
 test_restart(void)
 {

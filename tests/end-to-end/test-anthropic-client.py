@@ -56,6 +56,7 @@ class AnthropicClient(unittest.TestCase):
         self.assertGreater(events[0].message.usage.input_tokens, 0)
 
     def test_counting_equals_what_is_read(self):
+        """H40"""
         texts = self.options('How far is the moon?', system='Answer shortly.')
         counted = self.client.messages.count_tokens(model='smollm2', messages=texts['messages'],
                                                     system=texts['system'])
@@ -118,6 +119,7 @@ class AnthropicClient(unittest.TestCase):
         self.assertEqual(list(json.loads(answer.content[0].text)), ['age'])
 
     def test_what_claude_code_sends(self):
+        """H42: a server tool has no schema, and its results stand in the history."""
         cached = {'cache_control': {'type': 'ephemeral'}}
         body = {'model': 'claude', 'max_tokens': 8, 'stream': True, 'metadata': {'user_id': 'someone'},
                 'system': [{'type': 'text', 'text': 'You are a tool.', **cached}],
@@ -128,6 +130,10 @@ class AnthropicClient(unittest.TestCase):
                     {'role': 'assistant', 'content': [
                         {'type': 'thinking', 'thinking': 'I should look.', 'signature': 'x'},
                         {'type': 'text', 'text': 'I look.'},
+                        {'type': 'server_tool_use', 'id': 'srv_1', 'name': 'web_search', 'input': {'query': 'x'}},
+                        {'type': 'web_search_tool_result', 'tool_use_id': 'srv_1', 'content': []},
+                        {'type': 'mcp_tool_use', 'id': 'm', 'name': 'n', 'server_name': 's', 'input': {}},
+                        {'type': 'bash_code_execution_tool_result', 'tool_use_id': 'x', 'content': {'stdout': ''}},
                         {'type': 'tool_use', 'id': 'toolu_1', 'name': 'ls', 'input': {'path': '.'}}]},
                     {'role': 'user', 'content': [
                         {'type': 'tool_result', 'tool_use_id': 'toolu_1', 'is_error': False,

@@ -39,6 +39,7 @@ class OpenAIClient(OpenAITest):
         self.assertTrue(all(c.usage is None for c in self.ask('Hello', stream=True)))
 
     def test_seed(self):
+        """S1, S2: a seed is used, and leaves the temperature as it is."""
         def told(seed):
             return self.ask('Tell me a story.', temperature=1.5, seed=seed).choices[0].message.content
         self.assertEqual(told(1), told(1))
@@ -57,6 +58,7 @@ class OpenAIClient(OpenAITest):
         self.assertEqual(answer.usage.completion_tokens, 5)
 
     def test_prefix_is_reused(self):
+        """K4: turn two reads its own tokens alone."""
         messages = [{'role': 'user', 'content': 'Describe a lake in some detail, please. ' * 12}]
         options = {'model': 'smollm2', 'temperature': 0, 'max_completion_tokens': 16}
         first = self.client.chat.completions.create(messages=messages, **options)

@@ -107,6 +107,7 @@ class ResponsesClient(OpenAITest):
         self.assertIn(json.loads(answer.output_text)['n'], range(1, 10))
 
     def test_what_codex_sends(self):
+        """H38: types of tools and items of the history that a server does not know are left out."""
         body = {'model': 'gpt-5-codex', 'instructions': 'You are a coding agent.', 'stream': True, 'store': False,
                 'max_output_tokens': 16, 'include': ['reasoning.encrypted_content'], 'prompt_cache_key': 'x',
                 'reasoning': {'effort': 'none', 'summary': 'auto'}, 'parallel_tool_calls': False,

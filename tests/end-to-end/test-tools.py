@@ -107,6 +107,24 @@ class Tools(OpenAITest):
             self.assertEqual((content, reason, calls),
                              ('', 'tool_calls', [[call.function.name, call.function.arguments]]))
 
+    def test_stream_helper(self):
+        """H23: the package's own reader of streams joins deltas of calls by their index."""
+        messages = [{'role': 'user', 'content': 'How is the weather in Paris?'}]
+        with self.client.chat.completions.stream(
+                model='smollm2', messages=messages, temperature=0, max_completion_tokens=160,
+                tools=[{**WEATHER, 'function': {**WEATHER['function'], 'strict': True, 'parameters': {
+                    **WEATHER['function']['parameters'], 'required': ['city', 'unit', 'days'],
+                    'additionalProperties': False}}}],
+                tool_choice='required', parallel_tool_calls=False) as stream:
+            kinds = {event.type for event in stream}
+            answer = stream.get_final_completion().choices[0]
+        call, = answer.message.tool_calls
+        self.assertEqual(answer.finish_reason, 'tool_calls')
+        self.assertEqual(call.function.name, 'get_weather')
+        jsonschema.validate(call.function.parsed_arguments, WEATHER['function']['parameters'])
+        self.assertIn('tool_calls.function.arguments.delta', kinds)
+        self.assertIn('tool_calls.function.arguments.done', kinds)
+
     def test_results_go_back(self):
         """What a template knows nothing of is explained to the model, and said in words."""
         messages = [{'role': 'user', 'content': 'Weather in Paris?'},

@@ -374,7 +374,8 @@ test_given(void)
     test_call_clear(&call);
 }
 
-/* With every filter that leaves tokens out moved, the tokens that can be drawn change as it says. */
+/* S4: with every filter that leaves tokens out moved, the tokens that can be drawn change as it says; what
+ * moves logits is held to the definition above, in equals-sorting. */
 static void
 test_filters_move(void)
 {

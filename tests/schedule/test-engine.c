@@ -318,7 +318,8 @@ test_drafts(void)
     engine_client_clear(&client);
 }
 
-/* An engine that was told to end leaves records, and the next one goes on from them with the same bits. */
+/* K6: an engine that was told to end leaves records, and the next one goes on from them with the same
+ * bits. */
 static void
 test_records(void)
 {

@@ -157,6 +157,7 @@ test_one(void)
     stop(&engine);
 }
 
+/* T5: any of the ends ends it, whichever the vocabulary calls its own. */
 static void
 test_end_token(void)
 {
@@ -242,7 +243,7 @@ test_narrow_steps(void)
     run_many(&options, 30, 60, 60);
 }
 
-/* Hit equals miss at every split of a 300-token prompt, and the count is told (K3). */
+/* Hit equals miss at every split of a 300-token prompt, and the count is told (K3, S3). */
 static void
 test_every_split(void)
 {
@@ -262,7 +263,7 @@ test_every_split(void)
     }
 }
 
-/* The next turn finds prompt and answer of the one before. */
+/* K4: the next turn finds prompt and answer of the one before. */
 static void
 test_turns(void)
 {
@@ -443,6 +444,7 @@ test_resubmitted(void)
     stop(&engine);
 }
 
+/* S7 */
 static void
 test_not_finite(void)
 {

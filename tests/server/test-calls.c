@@ -139,7 +139,7 @@ test_answers(void)
          "||tool_calls|look {\"at\": \"北 ď\"}|bare {}"},
         {CALL "\n" CALL, TOOLS ",\"parallel_tool_calls\":false",
          "||tool_calls|look {\"at\": \"北 ď\"}"},
-        /* Without tools, or where none is to be called, a mark is a word like others. */
+        /* H34: without tools, or where none is to be called, a mark is a word like others. */
         {"Say <tool_call> now", "\"temperature\":0", "Say <tool_call> now||stop"},
         {"Say <tool_call> now", TOOLS ",\"tool_choice\":\"none\"", "Say <tool_call> now||stop"},
         {"Say <tool_call> now", TOOLS, "Say <tool_call> now||stop"},

@@ -1,4 +1,4 @@
-/* What a chat request may say, and what is said of its mistakes (reports H9, H10, H27, H28, S1). */
+/* What a chat request may say, and what is said of its mistakes (reports H9, H10, H27, H28, K1, S1). */
 
 #include "tests/server/fixture.h"
 
@@ -155,6 +155,43 @@ test_messages(Fixture *fixture, gconstpointer data)
                     "<|im_start|>assistant\n");
 }
 
+/* K1: what is no text is refused, since no model here sees it; so no cache can take it for another. */
+static void
+test_other_parts(Fixture *fixture, gconstpointer data)
+{
+    static const struct {
+        const char *path, *parts, *type;
+    } cases[] = {
+        {"/v1/chat/completions",
+         "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image_url\",\"image_url\":"
+         "{\"url\":\"data:image/png;base64,AA==\"}}]}]}",
+         "image_url"},
+        {"/v1/chat/completions",
+         "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"input_audio\",\"input_audio\":"
+         "{\"data\":\"\"}}]}]}",
+         "input_audio"},
+        {"/v1/messages",
+         "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image\",\"source\":{\"type\":"
+         "\"base64\",\"media_type\":\"image/png\",\"data\":\"\"}}]}]}",
+         "image"},
+        {"/v1/responses",
+         "{\"input\":[{\"role\":\"user\",\"content\":[{\"type\":\"input_image\",\"image_url\":"
+         "\"x\"}]}]}",
+         "input_image"},
+        {"/api/chat",
+         "{\"model\":\"tiny\",\"messages\":[{\"role\":\"user\",\"content\":\"Hi\",\"images\":"
+         "[\"AA==\"]}]}",
+         "images"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(Reply) reply = client_post(fixture->harness->port, cases[i].path, cases[i].parts);
+        if (reply->status != 400 || !strstr(reply->body, cases[i].type))
+            g_test_message("%s: %s", cases[i].path, reply->body);
+        g_assert_cmpuint(reply->status, ==, 400);
+        g_assert_nonnull(strstr(reply->body, cases[i].type));
+    }
+}
+
 /* H9, H10: nothing is ever cut; both counts are told. */
 static void
 test_context(Fixture *fixture, gconstpointer data)
@@ -173,6 +210,27 @@ test_context(Fixture *fixture, gconstpointer data)
         g_assert_nonnull(strstr(message, " tokens > 64;"));
         json_object_unref(error);
     }
+    static const struct {
+        const char *path, *form;
+    } others[] = {
+        {"/v1/responses", "{\"input\":\"%s\"%s}"},
+        {"/v1/messages",
+         "{\"max_tokens\":9,\"messages\":[{\"role\":\"user\",\"content\":\"%s\"}]%s}"},
+        {"/api/chat",
+         "{\"model\":\"tiny\",\"messages\":[{\"role\":\"user\",\"content\":\"%s\"}]%s}"},
+        {"/api/generate", "{\"model\":\"tiny\",\"prompt\":\"%s\"%s}"},
+        {"/completion", "{\"prompt\":\"%s\"%s}"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(others) * G_N_ELEMENTS(streams); i++) {
+        size_t other = i / G_N_ELEMENTS(streams), stream = i % G_N_ELEMENTS(streams);
+        g_auto(GStrv) halves = g_strsplit(others[other].form, "%s", 3);
+        g_autofree char *body =
+            g_strconcat(halves[0], long_text, halves[1], *streams[stream] ? "," : "",
+                        streams[stream], halves[2], NULL);
+        g_autoptr(Reply) reply = client_post(fixture->harness->port, others[other].path, body);
+        g_assert_cmpuint(reply->status, ==, 400);
+        g_assert_nonnull(strstr(reply->body, " tokens > 64;"));
+    }
     g_autofree char *prompt = g_strdup_printf("{\"prompt\":\"%s\"}", long_text);
     reply_assert_error(client_post(fixture->harness->port, "/v1/completions", prompt), 400,
                        "context_length_exceeded", "prompt");
@@ -189,5 +247,6 @@ main(int argc, char **argv)
     fixture_add("/chat-fields/max-tokens", test_max_tokens);
     fixture_add("/chat-fields/messages", test_messages);
     fixture_add("/chat-fields/context", test_context);
+    fixture_add("/chat-fields/other-parts", test_other_parts);
     return g_test_run();
 }

@@ -132,7 +132,7 @@ test_own_error_is_told(void)
     g_assert_cmpstr(error->message, ==, "Never");
 }
 
-/* BOS once, whether the template writes it or leaves it to the tokenizer. */
+/* T1: BOS once, whether the template writes it or leaves it to the tokenizer. */
 static void
 test_bos(void)
 {
@@ -147,7 +147,7 @@ test_bos(void)
     }
 }
 
-/* Every control token in every place that a client writes: not one is made. */
+/* T3: every control token in every place that a client writes, and not one is made. */
 static void
 test_forged_turns(void)
 {
