@@ -89,6 +89,9 @@ take_token(SundogEngine *engine, uint64_t id, uint32_t index, uint32_t token)
     sundog_generation_ref(generation);
     bool goes_on = sundog_generation_feed(generation, index, token);
     engine->counters->n_produced_tokens += generation->produced->len - n_before;
+    /* Who gets on is not what the engine dies of; there are only so many tokens to get on by. */
+    if (generation->produced->len > n_before)
+        generation->n_deaths = 0;
     if (!goes_on && !sundog_generation_is_over(generation)) {
         sundog_engine_cancel_in_process(engine, generation);
         sundog_engine_end_request(engine, generation, SUNDOG_GENERATION_STOP, NULL);

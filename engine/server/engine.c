@@ -7,13 +7,15 @@
 
 #include "engine/library/timer.h"
 #include "engine/server/engine-private.h"
+#include <signal.h>
 
 #define DEFAULT_STOP_MS 3000
 /* Deaths without a token in between: the first is answered at once, since it is mostly one bad moment. */
 #define FIRST_BACKOFF_MS 20
 #define MAX_BACKOFF_MS 5000
 #define MAX_DEATHS_IN_LOAD 3
-#define MAX_DEATHS_IDLE 6
+/* Once it was ready it can be, and what is killed from outside says nothing of the core. */
+#define MAX_DEATHS_OTHERWISE 6
 
 typedef struct {
     void (*done)(void *data);
@@ -123,10 +125,20 @@ fits(SundogEngine *engine, SundogGeneration *generation)
     return false;
 }
 
+/* A process may die between an answer's last token and its word that this was the last. */
+static bool
+is_complete(SundogEngine *engine, SundogGeneration *generation)
+{
+    if (generation->produced->len == 0 || generation->produced->len < generation->submit.max_tokens)
+        return false;
+    sundog_engine_end_request(engine, generation, SUNDOG_GENERATION_LENGTH, NULL);
+    return true;
+}
+
 static void
 submit_to_process(SundogEngine *engine, SundogGeneration *generation)
 {
-    if (!fits(engine, generation))
+    if (!fits(engine, generation) || is_complete(engine, generation))
         return;
     uint64_t id = sundog_request_queue_start(engine->queue, generation);
     if (generation->automaton && !engine->has_vocabulary) {
@@ -283,7 +295,8 @@ on_death(SundogEngine *engine, const SundogEngineEnd *end)
     sundog_engine_say(engine, "error", "%s", end->text);
     engine->n_deaths_in_row++;
     give_up_poison(engine, end->text);
-    unsigned max_deaths = engine->was_ready ? MAX_DEATHS_IDLE : MAX_DEATHS_IN_LOAD;
+    bool is_own_fault = !engine->was_ready && end->signal != SIGKILL;
+    unsigned max_deaths = is_own_fault ? MAX_DEATHS_IN_LOAD : MAX_DEATHS_OTHERWISE;
     if (!engine->was_ready && engine->message)
         on_load_failed(engine, end->text);
     else if (engine->n_deaths_in_row >= max_deaths)

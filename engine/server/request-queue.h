@@ -2,8 +2,8 @@
 
 /*
  * The requests of one core that are not over: waiting ones in their order, and those that its engine
- * has. Decides which may go to the engine next. A request that was in the steps of two engines' deaths is a
- * suspect: it runs alone, and when the engine dies a third time with it, it is failed by name.
+ * has. Decides which may go to the engine next. A request that was in the steps of two engines' deaths and
+ * got no token in between is a suspect: it runs alone, and when the engine dies a third time with it, it is failed by name.
  */
 
 #include "engine/server/generation.h"

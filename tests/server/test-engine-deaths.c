@@ -115,6 +115,102 @@ test_killed_from_outside(void)
     g_assert_cmpuint(harness_count_in_log("tiny", "\"event\":\"start\""), ==, 2);
 }
 
+/* After the last token, and before the engine said that it was the last. */
+static void
+test_after_last(void)
+{
+    const char *members = "\"seed\":7,\"max_tokens\":20";
+    g_autofree char *undisturbed = dup_undisturbed(members);
+    g_autoptr(Harness) harness =
+        start("{\"ready\":{\"n_vocabulary\":128},\"starts\":["
+              "{\"requests\":[{\"token_ms\":1,\"die\":\"kill\",\"at\":20}]},"
+              "{\"requests\":[{}]}]}");
+    g_autoptr(Chat) answer = chat(harness, members);
+    g_assert_null(answer->error);
+    g_assert_cmpstr(answer->text->str, ==, undisturbed);
+    g_assert_cmpstr(answer->finish_reason, ==, "length");
+}
+
+/* Killed at random moments while many ask: each stream goes on with the very tokens it would have had. */
+#define N_CLIENTS 8
+#define N_KILLS 10
+#define LONGEST_US 20000
+
+typedef struct {
+    const Harness *harness;
+    char *members;
+    char *undisturbed;
+    int *is_over;  /* atomic */
+    int n_answers; /* atomic */
+    bool is_right;
+} Client;
+
+static void *
+ask_until_over(void *data)
+{
+    Client *client = data;
+    client->is_right = true;
+    while (!g_atomic_int_get(client->is_over)) {
+        g_autoptr(Chat) answer = chat(client->harness, client->members);
+        if (answer->error)
+            g_test_message("%s", answer->error);
+        client->is_right = client->is_right && !answer->error && answer->is_done &&
+                           strcmp(answer->text->str, client->undisturbed) == 0;
+        g_atomic_int_inc(&client->n_answers);
+    }
+    return NULL;
+}
+
+/* So that no request is there at three deaths, which would be its own fault as far as anyone can tell. */
+static void
+wait_for_an_answer_each(Client *clients)
+{
+    int64_t deadline = g_get_monotonic_time() + HARNESS_WAIT_US;
+    int before[N_CLIENTS];
+    for (int i = 0; i < N_CLIENTS; i++)
+        before[i] = g_atomic_int_get(&clients[i].n_answers);
+    for (int i = 0; i < N_CLIENTS; i++)
+        while (g_atomic_int_get(&clients[i].n_answers) == before[i]) {
+            g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+            g_usleep(1000);
+        }
+}
+
+static void
+test_killed_at_random(void)
+{
+    Client clients[N_CLIENTS];
+    GThread *threads[N_CLIENTS];
+    int is_over = false;
+    for (int i = 0; i < N_CLIENTS; i++) {
+        g_autofree char *members = g_strdup_printf("\"seed\":%d,\"max_tokens\":40", i);
+        clients[i] = (Client){.members = g_strdup(members), .is_over = &is_over};
+        clients[i].undisturbed = dup_undisturbed(members);
+    }
+    g_autoptr(Harness) harness =
+        start("{\"ready\":{\"n_vocabulary\":128},\"requests\":[{\"token_ms\":1}]}");
+    for (int i = 0; i < N_CLIENTS; i++) {
+        clients[i].harness = harness;
+        threads[i] = g_thread_new("client", ask_until_over, &clients[i]);
+    }
+    for (guint i = 0; i < N_KILLS; i++) {
+        harness_wait_for_log("tiny", "\"event\":\"start\"", i + 1);
+        if (i % 2 == 0)
+            wait_for_an_answer_each(clients);
+        g_usleep((gulong)g_test_rand_int_range(0, LONGEST_US));
+        kill(harness_get_engine_pid("tiny"), SIGKILL);
+    }
+    wait_for_an_answer_each(clients);
+    g_atomic_int_set(&is_over, true);
+    for (int i = 0; i < N_CLIENTS; i++) {
+        g_thread_join(threads[i]);
+        g_assert_true(clients[i].is_right);
+        g_free(clients[i].members);
+        g_free(clients[i].undisturbed);
+    }
+    g_assert_cmpuint(harness_count_in_log("tiny", "\"event\":\"start\""), ==, N_KILLS + 1);
+}
+
 /* A plain answer too. */
 static void
 test_plain(void)
@@ -304,6 +400,8 @@ main(int argc, char **argv)
     g_test_add_func("/engine-deaths/in-decode", test_in_decode);
     g_test_add_func("/engine-deaths/twice", test_twice);
     g_test_add_func("/engine-deaths/killed-from-outside", test_killed_from_outside);
+    g_test_add_func("/engine-deaths/after-last", test_after_last);
+    g_test_add_func("/engine-deaths/killed-at-random", test_killed_at_random);
     g_test_add_func("/engine-deaths/plain", test_plain);
     g_test_add_func("/engine-deaths/poison", test_poison);
     g_test_add_func("/engine-deaths/load-fails", test_load_fails);

@@ -492,6 +492,8 @@ prefill(Request *request)
 static bool
 produce(Request *request, uint32_t *token)
 {
+    if (member(request->entry, "die") && request->index == get_int(request->entry, "at", 0))
+        die(request->entry);
     if (request->tokens && !get_bool(request->entry, "repeat") &&
         request->index >= json_array_get_length(request->tokens)) {
         const char *reason = get_text(request->entry, "reason", "stop");
@@ -502,8 +504,6 @@ produce(Request *request, uint32_t *token)
         finish(request, SUNDOG_FINISH_LENGTH);
         return false;
     }
-    if (member(request->entry, "die") && request->index == get_int(request->entry, "at", 0))
-        die(request->entry);
     if (member(request->entry, "gate_at") &&
         request->index >= get_int(request->entry, "gate_at", 0) && !passes_gate(&request->held)) {
         request->next_us = g_get_monotonic_time() + GATE_MS * 1000;
