@@ -95,13 +95,30 @@ index_tensors(const SundogModel *model)
     return tensors;
 }
 
-/* Caches are as exact as activations: quantized ones differ by more than half precision does. */
+/* True where some product has activations in 8 bits. */
+static bool
+has_quantized(GHashTable *tensors, const SundogPrepareOptions *options)
+{
+    GHashTableIter iter;
+    gpointer tensor;
+    bool found = options->weights != SUNDOG_WEIGHTS_KEEP;
+    g_hash_table_iter_init(&iter, tensors);
+    while (!found && g_hash_table_iter_next(&iter, NULL, &tensor))
+        found = sundog_layout_is_quantized(
+            sundog_layout_for_gguf_type(((const SundogTensor *)tensor)->type));
+    return found;
+}
+
+/* A cache is as exact as what else is rounded: activations in 8 bits differ by more than bf16 does, whose
+ * products by pairs are the fastest; models of floats keep f16. */
 static SundogDtype
-cache_dtype(const SundogPlan *plan, const SundogPrepareOptions *options)
+cache_dtype(const SundogPlan *plan, GHashTable *tensors, const SundogPrepareOptions *options)
 {
     if (is_for_cuda(plan))
         return SUNDOG_DTYPE_BF16;
-    return options->activations == SUNDOG_ACTIVATIONS_F32 ? SUNDOG_DTYPE_F32 : SUNDOG_DTYPE_F16;
+    if (options->activations == SUNDOG_ACTIVATIONS_F32)
+        return SUNDOG_DTYPE_F32;
+    return has_quantized(tensors, options) ? SUNDOG_DTYPE_BF16 : SUNDOG_DTYPE_F16;
 }
 
 static bool
@@ -247,7 +264,7 @@ sundog_plan_make(SundogPlan *plan, const SundogModel *model, const SundogPrepare
         options->max_context != 0 ? options->max_context : dimensions->context_length;
     plan->target = options->target != NULL ? options->target : SUNDOG_CORE_TARGET_HOST;
     plan->bounds = choose_bounds(plan->context_length, dimensions->n_vocabulary, is_for_cuda(plan));
-    plan->cache.dtype = cache_dtype(plan, options);
+    plan->cache.dtype = cache_dtype(plan, tensors, options);
     if (!make_reference(plan, model, tensors, options, error) ||
         !make_forward(plan, model, tensors, options, error) ||
         !make_sample(plan, dimensions->n_vocabulary, error))

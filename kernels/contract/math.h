@@ -159,3 +159,14 @@ sundog_f32_to_bf16(float value)
         return (uint16_t)(bits >> 16 | 0x40);
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
+
+/* A factor of products by pairs (attention.h): bf16, with zero for magnitudes below 2^-40, so that neither
+ * products nor sums of them are subnormal, which processors with such products take for zero. */
+#define SUNDOG_BF16_LOWEST_FACTOR 0x2b800000u /* 2^-40 */
+
+SUNDOG_SHARED uint16_t
+sundog_f32_to_bf16_factor(float value)
+{
+    uint32_t magnitude = sundog_float_bits(value) & 0x7fffffff;
+    return magnitude < SUNDOG_BF16_LOWEST_FACTOR ? 0 : sundog_f32_to_bf16(value);
+}

@@ -10,8 +10,8 @@
  *   low  = fma(x, c, -(y * s))
  *   high = fma(y, c, x * s)       the product in the second place rounded by itself
  * where (x, y) are elements (i, i + rope_dims / 2) of the head, or (2 i, 2 i + 1) where interleaved is
- * not 0. Elements from rope_dims on are kept; where it is 0, all are. Pages of f16 take math.h's rounding; attention reads
- * keys and values from the pages only. Rows of v in qkv are kept as they are.
+ * not 0. Elements from rope_dims on are kept; where it is 0, all are. Pages of f16 take math.h's rounding, pages of
+ * bf16 its factors (on CUDA without their zeros); attention reads keys and values from the pages only. Rows of v in qkv are kept as they are.
  *
  * Two rows of a step never have one position of one sequence; a row whose page is the null page
  * writes nothing.

@@ -1,25 +1,21 @@
 /*
- * attention for the sets with vector registers. A page's keys and values meet six pairs of a row and a
- * head at a time: scores with 64 positions in lanes, values with the head's dimensions in lanes. Halves are
- * widened as they are read, which costs no more than float32 copies would of the first cache. In decoding
- * memory is what few pairs wait for, so that the loop over keys asks for the page's values, and the one
- * over values for the next page's keys.
+ * attention for the sets with vector registers. A page's keys and values meet a block of pairs of a row and
+ * a head at a time, up to six.
  *
  * Rows of a tile are in order, so pairs that a page is past come first; the rest share positions up to
  * what the first of a block may see, and each adds the few that only it may. Pairs whose window begins
  * in a page come after those that have come from an earlier one, and pairs that see it no more are last.
  */
 
+#include "kernels/host/attention-block.h"
 #include "kernels/host/attention.h"
-#include "kernels/host/half.h"
 #include "kernels/host/kernel.h"
 #include "kernels/host/simd.h"
 
 #define PAGE SUNDOG_PAGE_TOKENS
 #define PAIRS SUNDOG_ATTENTION_PAIRS
-#define BLOCK 6 /* pairs */
+#define BLOCK SUNDOG_BLOCK_PAIRS
 #define LANES SUNDOG_LANES
-#define VECTORS SUNDOG_ATTENTION_VECTORS
 
 /* Pairs of one tile and group that go through the pages together. */
 typedef struct {
@@ -37,18 +33,6 @@ typedef struct {
     float greatest[PAIRS];
     float sums[PAIRS];
 } Chunk;
-
-/* One page of one group, in the type that `half` names. */
-typedef struct {
-    const void *keys;   /* [C, 64] */
-    const void *values; /* [64, C] */
-    bool half;
-    const uint8_t *next_keys; /* the halves that are likely to be read after these */
-    int64_t value_bytes;      /* of positions that any row may see */
-} Page;
-
-/* One dimension of keys in halves, and so one step of either loop. */
-#define STEP_BYTES (2 * PAGE)
 
 static int64_t
 pair_row(const Chunk *chunk, int64_t pair)
@@ -77,145 +61,14 @@ count_hidden(const Chunk *chunk, int64_t pair, int64_t first)
     return sundog_attention_begin(chunk->at, position) - first;
 }
 
-SUNDOG_INLINE SundogVector
-load(const void *elements, int64_t at, const bool half)
-{
-    return half ? sundog_vector_load_halves((const uint16_t *)elements + at)
-                : sundog_vector_load((const float *)elements + at);
-}
-
-SUNDOG_INLINE void
-prefetch(const uint8_t *bytes)
-{
-    _mm_prefetch((const char *)bytes, _MM_HINT_T0);
-    _mm_prefetch((const char *)bytes + 64, _MM_HINT_T0);
-}
-
-/* scores[pair][64] for n pairs, at least for the first n_positions. Many pairs take two registers of
- * positions at a time, so that pages that are only begun cost less; few need more to hide latency. */
-SUNDOG_INLINE void
-find_scores(const Page *page, const float *queries, int64_t head_dim, int64_t n_positions,
-            const int n, const bool half, float (*scores)[PAGE])
-{
-    const int width = n > 3 && VECTORS > 2 ? 2 : VECTORS;
-    for (int first = 0; first < n_positions; first += width * LANES) {
-        SundogVector acc[BLOCK][VECTORS];
-#pragma GCC unroll 6
-        for (int i = 0; i < n; i++)
-#pragma GCC unroll 4
-            for (int v = 0; v < width; v++)
-                acc[i][v] = sundog_vector_set(0);
-        for (int64_t d = 0; d < head_dim; d++) {
-            SundogVector keys[VECTORS];
-            if (half && first == 0 && d * STEP_BYTES < page->value_bytes)
-                prefetch((const uint8_t *)page->values + d * STEP_BYTES);
-#pragma GCC unroll 4
-            for (int v = 0; v < width; v++)
-                keys[v] = load(page->keys, d * PAGE + first + LANES * v, half);
-#pragma GCC unroll 6
-            for (int i = 0; i < n; i++) {
-                SundogVector query = sundog_vector_set(queries[i * head_dim + d]);
-#pragma GCC unroll 4
-                for (int v = 0; v < width; v++)
-                    acc[i][v] = sundog_vector_fma(query, keys[v], acc[i][v]);
-            }
-        }
-#pragma GCC unroll 6
-        for (int i = 0; i < n; i++)
-#pragma GCC unroll 4
-            for (int v = 0; v < width; v++)
-                sundog_vector_store(scores[i] + first + LANES * v, acc[i][v]);
-    }
-}
-
-/* partial[pair][dimension, of n_vectors * 16] over positions [0, n_positions). */
-SUNDOG_INLINE void
-sum_values(const Page *page, int64_t head_dim, int64_t dimension, int64_t n_positions, const int n,
-           const int n_vectors, const bool half, float (*weights)[PAGE], float *partial)
-{
-    SundogVector acc[BLOCK][VECTORS];
-#pragma GCC unroll 6
-    for (int i = 0; i < n; i++)
-#pragma GCC unroll 4
-        for (int v = 0; v < n_vectors; v++)
-            acc[i][v] = sundog_vector_set(0);
-    for (int64_t p = 0; p < n_positions; p++) {
-        SundogVector values[VECTORS];
-        if (half && dimension == 0)
-            prefetch(page->next_keys + p * STEP_BYTES);
-#pragma GCC unroll 4
-        for (int v = 0; v < n_vectors; v++)
-            values[v] = load(page->values, p * head_dim + dimension + LANES * v, half);
-#pragma GCC unroll 6
-        for (int i = 0; i < n; i++) {
-            SundogVector weight = sundog_vector_set(weights[i][p]);
-#pragma GCC unroll 4
-            for (int v = 0; v < n_vectors; v++)
-                acc[i][v] = sundog_vector_fma(weight, values[v], acc[i][v]);
-        }
-    }
-#pragma GCC unroll 6
-    for (int i = 0; i < n; i++)
-#pragma GCC unroll 4
-        for (int v = 0; v < n_vectors; v++)
-            sundog_vector_store(partial + i * head_dim + dimension + LANES * v, acc[i][v]);
-}
-
-/* All dimensions of a head. */
-SUNDOG_INLINE void
-sum_all_values(const Page *page, int64_t head_dim, int64_t n_positions, const int n,
-               const bool half, float (*weights)[PAGE], float *partial)
-{
-    int64_t d = 0;
-    for (; d + VECTORS * LANES <= head_dim; d += VECTORS * LANES)
-        sum_values(page, head_dim, d, n_positions, n, VECTORS, half, weights, partial);
-    for (; d < head_dim; d += LANES)
-        sum_values(page, head_dim, d, n_positions, n, 1, half, weights, partial);
-}
-
-/* One function a number of pairs and a type, so that each keeps its accumulators in registers. */
-#define BLOCK_OF(n, half, suffix)                                                       \
-    static __attribute__((noinline)) void find_scores_##n##suffix(                      \
-        const Page *page, const float *queries, int64_t head_dim, int64_t n_positions,  \
-        float(*scores)[PAGE])                                                           \
-    {                                                                                   \
-        find_scores(page, queries, head_dim, n_positions, n, half, scores);             \
-    }                                                                                   \
-    static __attribute__((noinline)) void sum_values_##n##suffix(                       \
-        const Page *page, int64_t head_dim, int64_t n_positions, float(*weights)[PAGE], \
-        float *partial)                                                                 \
-    {                                                                                   \
-        sum_all_values(page, head_dim, n_positions, n, half, weights, partial);         \
-    }
-#define BLOCKS_OF(n) BLOCK_OF(n, false, _f32) BLOCK_OF(n, true, _f16)
-BLOCKS_OF(1)
-BLOCKS_OF(2)
-BLOCKS_OF(3)
-BLOCKS_OF(4)
-BLOCKS_OF(5)
-BLOCKS_OF(6)
-
-typedef struct {
-    void (*find_scores)(const Page *page, const float *queries, int64_t head_dim,
-                        int64_t n_positions, float (*scores)[PAGE]);
-    void (*sum_values)(const Page *page, int64_t head_dim, int64_t n_positions,
-                       float (*weights)[PAGE], float *partial);
-} BlockKernels;
-
-#define ENTRY(n)                                           \
-    {                                                      \
-        {find_scores_##n##_f32, sum_values_##n##_f32},     \
-            {find_scores_##n##_f16, sum_values_##n##_f16}, \
-    }
-static const BlockKernels block_kernels[BLOCK][2] = {ENTRY(1), ENTRY(2), ENTRY(3),
-                                                     ENTRY(4), ENTRY(5), ENTRY(6)};
-
 /* PAGE words of set bits, then as many of none: from PAGE - n on, a mask of n. */
 static const uint32_t mask_words[2 * PAGE] = {[0 ... PAGE - 1] = 0xffffffff};
 
-/* Scores in n_vectors registers to weights, zero where the mask is; NULL: none are. */
+/* Scores in n_vectors registers to weights, bf16 where pages go by pairs; zero where the mask is, and NULL
+ * says nowhere. */
 SUNDOG_INLINE void
-weigh_vectors(float *scores, const float *mask, const int n_vectors, float *greatest, float *sum)
+weigh_vectors(float *scores, const float *mask, const int n_vectors, const bool by_pairs,
+              float *greatest, float *sum)
 {
     const SundogVector nothing = sundog_vector_set(0), least = sundog_vector_set(-INFINITY);
     SundogVector s[PAGE / LANES], best = least, total = nothing;
@@ -230,6 +83,8 @@ weigh_vectors(float *scores, const float *mask, const int n_vectors, float *grea
 #pragma GCC unroll 4
     for (int v = 0; v < n_vectors; v++) {
         s[v] = sundog_vector_exp(sundog_vector_sub(s[v], sundog_vector_set(*greatest)));
+        if (by_pairs)
+            s[v] = sundog_vector_round_factor(s[v]);
         if (mask != NULL)
             s[v] = sundog_vector_select(sundog_vector_load(mask + LANES * v), s[v], nothing);
         total = sundog_vector_add(total, s[v]);
@@ -239,22 +94,34 @@ weigh_vectors(float *scores, const float *mask, const int n_vectors, float *grea
 }
 
 /* Positions [hidden, n) of the page count. */
-static void
-weigh(float *scores, int64_t hidden, int64_t n, float *greatest, float *sum)
+SUNDOG_INLINE void
+weigh(float *scores, int64_t hidden, int64_t n, const bool by_pairs, float *greatest, float *sum)
 {
     const float *mask = (const float *)mask_words + PAGE - n;
     uint32_t both[PAGE];
     if (hidden > 0) {
         for (int64_t i = 0; i < PAGE; i++)
             both[i] = i >= hidden && i < n ? 0xffffffff : 0;
-        weigh_vectors(scores, (const float *)both, PAGE / LANES, greatest, sum);
-    } else if (n == PAGE) {
-        weigh_vectors(scores, NULL, PAGE / LANES, greatest, sum);
-    } else if (n > PAGE / 2) {
-        weigh_vectors(scores, mask, PAGE / LANES, greatest, sum);
-    } else {
-        weigh_vectors(scores, mask, PAGE / LANES / 2, greatest, sum);
+        mask = (const float *)both;
     }
+    if (hidden <= 0 && n <= PAGE / 2)
+        weigh_vectors(scores, mask, PAGE / LANES / 2, by_pairs, greatest, sum);
+    else
+        weigh_vectors(scores, mask, PAGE / LANES, by_pairs, greatest, sum);
+}
+
+/* The weights of a block of pairs that see a page. */
+SUNDOG_INLINE void
+weigh_block(const Chunk *chunk, int64_t first, int64_t pair, int64_t n, const bool by_pairs,
+            float (*weights)[PAGE], float *greatest, float *sums)
+{
+    bool whole = count_positions(chunk, pair, first) == PAGE &&
+                 count_hidden(chunk, pair + n - 1, first) <= 0;
+    for (int64_t i = 0; i < n && whole; i++)
+        weigh_vectors(weights[i], NULL, PAGE / LANES, by_pairs, &greatest[i], &sums[i]);
+    for (int64_t i = 0; i < n && !whole; i++)
+        weigh(weights[i], count_hidden(chunk, pair + i, first),
+              count_positions(chunk, pair + i, first), by_pairs, &greatest[i], &sums[i]);
 }
 
 static void
@@ -262,20 +129,6 @@ cap_scores(const SundogAttention *at, float *scores, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         scores[i] = sundog_attention_cap(at, scores[i]);
-}
-
-/* Positions that only this pair of its block may see, added to its partial result. */
-static void
-add_positions(const Page *page, int64_t head_dim, int64_t begin, int64_t end, const float *weights,
-              float *partial)
-{
-    for (int64_t d = 0; d < head_dim; d += LANES) {
-        SundogVector acc = sundog_vector_load(partial + d);
-        for (int64_t p = begin; p < end; p++)
-            acc = sundog_vector_fma(sundog_vector_set(weights[p]),
-                                    load(page->values, p * head_dim + d, page->half), acc);
-        sundog_vector_store(partial + d, acc);
-    }
 }
 
 static void
@@ -312,27 +165,29 @@ merge_block(Chunk *chunk, int64_t pair, int64_t n, const float *greatest, const 
 /* A block of pairs and one page; where it is the first that they see, its partial results are the
  * results so far. */
 static void
-attend_block(Chunk *chunk, const Page *page, int64_t first, int64_t pair, int64_t n, bool is_first)
+attend_block(Chunk *chunk, const SundogPage *page, int64_t first, int64_t pair, int64_t n,
+             bool is_first)
 {
     int64_t c = chunk->at->head_dim;
     float weights[BLOCK][PAGE], greatest[LANES] = {0}, sums[BLOCK];
     float space[BLOCK * SUNDOG_ATTENTION_MAX_HEAD];
     float *partial = is_first ? chunk->output + pair * c : space;
-    const BlockKernels *kernels = &block_kernels[n - 1][page->half];
+    bool by_pairs = page->dtype == SUNDOG_DTYPE_BF16;
     int64_t most = count_positions(chunk, pair + n - 1, first);
-    kernels->find_scores(page, chunk->queries + pair * c, c, most, weights);
-    for (int64_t i = 0; i < n; i++) {
-        if (chunk->at->softcap > 0)
-            cap_scores(chunk->at, weights[i], most);
-        weigh(weights[i], count_hidden(chunk, pair + i, first),
-              count_positions(chunk, pair + i, first), &greatest[i], &sums[i]);
-    }
+    SUNDOG_KERNEL(find_scores)(page, chunk->queries + pair * c, c, most, (int)n, weights);
+    for (int64_t i = 0; i < n && chunk->at->softcap > 0; i++)
+        cap_scores(chunk->at, weights[i], most);
+    if (by_pairs)
+        weigh_block(chunk, first, pair, n, true, weights, greatest, sums);
+    else
+        weigh_block(chunk, first, pair, n, false, weights, greatest, sums);
     int64_t shared = count_positions(chunk, pair, first);
-    kernels->sum_values(page, c, shared, weights, partial);
-    for (int64_t i = 1; i < n; i++) {
+    shared -= by_pairs ? shared % 2 : 0;
+    SUNDOG_KERNEL(sum_values)(page, c, shared, (int)n, weights, partial);
+    for (int64_t i = 0; i < n; i++) {
         int64_t own = count_positions(chunk, pair + i, first);
         if (own > shared)
-            add_positions(page, c, shared, own, weights[i], partial + i * c);
+            SUNDOG_KERNEL(add_values)(page, c, shared, own, weights[i], partial + i * c);
     }
     if (!is_first) {
         merge_block(chunk, pair, n, greatest, sums, partial);
@@ -350,28 +205,29 @@ find_base(const Chunk *chunk, int64_t first, int64_t group)
     return (page * chunk->at->n_kv_heads + group) * chunk->at->head_dim * PAGE;
 }
 
-static Page
+static SundogPage
 find_page(const Chunk *chunk, const SundogArgument *k_pages, const SundogArgument *v_pages,
           int64_t begin, int64_t first, int64_t last)
 {
     const SundogAttention *at = chunk->at;
     int64_t base = find_base(chunk, first, chunk->group), next = base;
-    if (k_pages->dtype != SUNDOG_DTYPE_F16)
-        return (Page){.keys = (const float *)k_pages->data + base,
-                      .values = (const float *)v_pages->data + base};
+    if (k_pages->dtype == SUNDOG_DTYPE_F32)
+        return (SundogPage){.keys = (const float *)k_pages->data + base,
+                            .values = (const float *)v_pages->data + base,
+                            .dtype = SUNDOG_DTYPE_F32};
     if (first + PAGE <= last)
         next = find_base(chunk, first + PAGE, chunk->group);
     else if (chunk->group + 1 < at->n_kv_heads)
         next = find_base(chunk, begin, chunk->group + 1);
-    return (Page){.keys = (const uint16_t *)k_pages->data + base,
-                  .values = (const uint16_t *)v_pages->data + base,
-                  .half = true,
-                  .next_keys = (const uint8_t *)((const uint16_t *)k_pages->data + next),
-                  .value_bytes = 2 * at->head_dim * sundog_min(PAGE, last + 1 - first)};
+    return (SundogPage){.keys = (const uint16_t *)k_pages->data + base,
+                        .values = (const uint16_t *)v_pages->data + base,
+                        .dtype = k_pages->dtype,
+                        .next_keys = (const uint8_t *)((const uint16_t *)k_pages->data + next),
+                        .value_bytes = 2 * at->head_dim * sundog_min(PAGE, last + 1 - first)};
 }
 
 static void
-scale_queries(const Chunk *chunk)
+scale_queries(const Chunk *chunk, bool by_pairs)
 {
     const SundogAttention *at = chunk->at;
     const SundogVector scale = sundog_vector_set(at->scale);
@@ -379,9 +235,11 @@ scale_queries(const Chunk *chunk)
     for (int64_t i = 0; i < chunk->n_pairs; i++) {
         int64_t row = chunk->first_row + pair_row(chunk, i);
         const float *q = at->qkv + row * at->row_floats + pair_head(chunk, i) * c;
-        for (int64_t d = 0; d < c; d += LANES)
+        for (int64_t d = 0; d < c; d += LANES) {
+            SundogVector scaled = sundog_vector_mul(sundog_vector_load(q + d), scale);
             sundog_vector_store(chunk->queries + i * c + d,
-                                sundog_vector_mul(sundog_vector_load(q + d), scale));
+                                by_pairs ? sundog_vector_round_factor(scaled) : scaled);
+        }
     }
 }
 
@@ -399,7 +257,7 @@ store_output(const Chunk *chunk)
 
 /* Pairs [begin, end), block by block. */
 static void
-attend_pairs(Chunk *chunk, const Page *page, int64_t first, int64_t begin, int64_t end,
+attend_pairs(Chunk *chunk, const SundogPage *page, int64_t first, int64_t begin, int64_t end,
              bool is_first)
 {
     for (int64_t pair = begin; pair < end; pair += BLOCK)
@@ -432,9 +290,10 @@ attend_chunk(const SundogCall *call, Chunk *chunk)
         sundog_page_begin(sundog_attention_begin(chunk->at, chunk->position + pair_row(chunk, 0)));
     int64_t last = chunk->position + pair_row(chunk, chunk->n_pairs - 1);
     Division division = {0};
-    scale_queries(chunk);
+    scale_queries(chunk, call->arguments[4].dtype == SUNDOG_DTYPE_BF16);
     for (int64_t first = begin; first <= last; first += PAGE) {
-        Page page = find_page(chunk, &call->arguments[4], &call->arguments[5], begin, first, last);
+        SundogPage page =
+            find_page(chunk, &call->arguments[4], &call->arguments[5], begin, first, last);
         divide_pairs(chunk, first, &division);
         attend_pairs(chunk, &page, first, division.begin, division.middle, false);
         attend_pairs(chunk, &page, first, division.middle, division.end, true);
@@ -468,8 +327,7 @@ void
 SUNDOG_KERNEL(ATTENTION)(const SundogCall *call)
 {
     SundogAttention at = sundog_attention_from_call(call);
-    bool is_for_cuda =
-        call->arguments[4].dtype == SUNDOG_DTYPE_BF16 || at.output->dtype == SUNDOG_DTYPE_BF16;
+    bool is_for_cuda = at.output->dtype == SUNDOG_DTYPE_BF16;
     if (is_for_cuda || at.head_dim % LANES != 0 || at.head_dim > SUNDOG_ATTENTION_MAX_HEAD) {
         sundog_host_plain_ATTENTION(call);
         return;

@@ -15,6 +15,7 @@
 typedef struct {
     const SundogAttention *at;
     int64_t head_dim;
+    bool by_pairs;      /* pages are bf16 */
     const float *query; /* scaled */
     float *output;
     float greatest;
@@ -37,6 +38,20 @@ typedef struct {
     int64_t end;
 } Page;
 
+/* Which of n comes at a step: in order, or the second of each pair first. */
+static int64_t
+turn(bool by_pairs, int64_t step, int64_t n)
+{
+    return by_pairs && (step ^ 1) < n ? step ^ 1 : step;
+}
+
+/* What products take where pages go by pairs. */
+static float
+round_factor(bool by_pairs, float value)
+{
+    return by_pairs ? sundog_bf16_to_f32(sundog_f32_to_bf16_factor(value)) : value;
+}
+
 /* Scores of a page's positions; returns the greatest. */
 static float
 page_scores(const Pair *pair, const SundogArgument *k_pages, const Page *page, float *scores)
@@ -44,9 +59,11 @@ page_scores(const Pair *pair, const SundogArgument *k_pages, const Page *page, f
     float greatest = -INFINITY;
     for (int64_t i = page->begin; i < page->end; i++) {
         float score = 0;
-        for (int64_t d = 0; d < pair->head_dim; d++)
+        for (int64_t step = 0; step < pair->head_dim; step++) {
+            int64_t d = turn(pair->by_pairs, step, pair->head_dim);
             score = fmaf(pair->query[d], element(k_pages, page->base + d * SUNDOG_PAGE_TOKENS + i),
                          score);
+        }
         scores[i] = sundog_attention_cap(pair->at, score);
         greatest = scores[i] > greatest ? scores[i] : greatest;
     }
@@ -55,13 +72,13 @@ page_scores(const Pair *pair, const SundogArgument *k_pages, const Page *page, f
 
 /* Scores to weights, none before the page's first position; returns their sum. */
 static float
-page_weights(float *scores, const Page *page, float greatest)
+page_weights(const Pair *pair, float *scores, const Page *page, float greatest)
 {
     float sums[LANES] = {0};
     for (int64_t i = 0; i < page->begin; i++)
         scores[i] = 0;
     for (int64_t i = page->begin; i < page->end; i++) {
-        scores[i] = sundog_exp(scores[i] - greatest);
+        scores[i] = round_factor(pair->by_pairs, sundog_exp(scores[i] - greatest));
         sums[i % LANES] += scores[i];
     }
     for (int half = LANES / 2; half > 0; half /= 2)
@@ -76,15 +93,17 @@ attend_page(Pair *pair, const SundogArgument *k_pages, const SundogArgument *v_p
 {
     float weights[SUNDOG_PAGE_TOKENS];
     float greatest = page_scores(pair, k_pages, page, weights);
-    float sum = page_weights(weights, page, greatest);
+    float sum = page_weights(pair, weights, page, greatest);
     float merged = first || greatest > pair->greatest ? greatest : pair->greatest;
     float old = first ? 0 : sundog_exp(pair->greatest - merged);
     float new = first ? 1 : sundog_exp(greatest - merged);
     for (int64_t d = 0; d < pair->head_dim; d++) {
         float partial = 0;
-        for (int64_t i = 0; i < page->end; i++)
+        for (int64_t step = 0; step < page->end; step++) {
+            int64_t i = turn(pair->by_pairs, step, page->end);
             partial =
                 fmaf(weights[i], element(v_pages, page->base + i * pair->head_dim + d), partial);
+        }
         pair->output[d] = first ? partial : fmaf(partial, new, pair->output[d] * old);
     }
     pair->sum = first ? sum : fmaf(sum, new, pair->sum * old);
@@ -100,7 +119,7 @@ attend_pair(const SundogCall *call, const SundogAttention *at, Pair *pair, int64
     int64_t group = head / at->heads_per_group;
     float *scaled = at->workspace + sundog_attention_workspace(at->head_dim).queries;
     for (int64_t d = 0; d < at->head_dim; d++)
-        scaled[d] = q[d] * at->scale;
+        scaled[d] = round_factor(pair->by_pairs, q[d] * at->scale);
     pair->query = scaled;
     int64_t begin = sundog_attention_begin(at, position), start = sundog_page_begin(begin);
     for (int64_t first = start; first <= position; first += SUNDOG_PAGE_TOKENS) {
@@ -117,7 +136,9 @@ void
 SUNDOG_KERNEL(ATTENTION)(const SundogCall *call)
 {
     SundogAttention at = sundog_attention_from_call(call);
-    Pair pair = {.at = &at, .head_dim = at.head_dim};
+    Pair pair = {.at = &at,
+                 .head_dim = at.head_dim,
+                 .by_pairs = call->arguments[4].dtype == SUNDOG_DTYPE_BF16};
     pair.output = at.workspace + sundog_attention_workspace(at.head_dim).output;
     SundogAttentionShare share = sundog_attention_share(call, &at);
     for (int64_t t = 0; t < at.n_tiles; t++) {

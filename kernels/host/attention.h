@@ -13,8 +13,6 @@
 
 /* Pairs of a row and a head that are carried through the pages together. */
 #define SUNDOG_ATTENTION_PAIRS 96
-/* The largest head that the versions for vector registers take; larger ones run plain. */
-#define SUNDOG_ATTENTION_MAX_HEAD 512
 
 /* Where the parts of one unit's workspace begin, in floats. */
 typedef struct {

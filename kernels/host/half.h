@@ -39,3 +39,11 @@ sundog_store_bf16(uint16_t *to, const float *values, int64_t n)
     for (int64_t i = 0; i < n; i++)
         to[i] = sundog_f32_to_bf16(values[i]);
 }
+
+/* Factors of products by pairs. */
+static inline void
+sundog_store_factors(uint16_t *to, const float *values, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = sundog_f32_to_bf16_factor(values[i]);
+}

@@ -20,6 +20,7 @@
     void sundog_host_avx512_##NAME(const SundogCall *call);
 SUNDOG_OPERATIONS(X)
 #undef X
+void sundog_host_avx512bf16_ATTENTION(const SundogCall *call);
 
 /* A thread's contiguous share of n pieces of work. */
 typedef struct {

@@ -20,6 +20,7 @@ static const SundogKernel kernels[SUNDOG_N_HOST_SETS][SUNDOG_N_OPERATIONS] = {
     [SUNDOG_HOST_AVX512_VNNI][SUNDOG_OP_##NAME] = sundog_host_avx512_##NAME,
         SUNDOG_OPERATIONS(X)
 #undef X
+            [SUNDOG_HOST_AVX512_BF16][SUNDOG_OP_ATTENTION] = sundog_host_avx512bf16_ATTENTION,
 #endif
 };
 
@@ -33,11 +34,12 @@ supports_f16c(void)
     return __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_F16C) != 0;
 }
 
+/* A feature of those that leaf 7.1 names. */
 static bool
-supports_avx_vnni(void)
+supports_later(int bit)
 {
     unsigned eax = 0, ebx, ecx, edx;
-    return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) && (eax & 1 << 4) != 0;
+    return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) && (eax & 1u << bit) != 0;
 }
 #endif
 
@@ -49,12 +51,14 @@ sundog_host_supports(int set)
 #ifdef SUNDOG_X86
     __builtin_cpu_init();
     bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && supports_f16c();
+    if (set == SUNDOG_HOST_AVX512_BF16)
+        return sundog_host_supports(SUNDOG_HOST_AVX512_VNNI) && supports_later(5);
     if (set == SUNDOG_HOST_AVX512_VNNI)
         return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
                __builtin_cpu_supports("avx512vnni");
     if (set == SUNDOG_HOST_AVX_VNNI)
-        return avx2 && supports_avx_vnni();
+        return avx2 && supports_later(4);
     if (set == SUNDOG_HOST_AVX2)
         return avx2;
 #endif
@@ -78,6 +82,7 @@ sundog_host_set_name(SundogHostSet set)
         [SUNDOG_HOST_AVX2] = "avx2",
         [SUNDOG_HOST_AVX_VNNI] = "avx-vnni",
         [SUNDOG_HOST_AVX512_VNNI] = "avx512-vnni",
+        [SUNDOG_HOST_AVX512_BF16] = "avx512-bf16",
     };
     return names[set];
 }
@@ -85,5 +90,8 @@ sundog_host_set_name(SundogHostSet set)
 SundogKernel
 sundog_host_kernel(SundogOperationKind kind, SundogHostSet set)
 {
-    return kernels[set][kind];
+    int from = set;
+    while (kernels[from][kind] == NULL)
+        from--;
+    return kernels[from][kind];
 }

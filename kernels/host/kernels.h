@@ -12,6 +12,7 @@ typedef enum {
     SUNDOG_HOST_AVX2,        /* with FMA and F16C */
     SUNDOG_HOST_AVX_VNNI,    /* AVX2, and products of bytes in its registers */
     SUNDOG_HOST_AVX512_VNNI, /* F, BW, DQ, VL, VNNI; not every such processor has the one above */
+    SUNDOG_HOST_AVX512_BF16, /* and products of pairs of bf16: attention is its own */
     SUNDOG_N_HOST_SETS
 } SundogHostSet;
 

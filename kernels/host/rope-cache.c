@@ -1,6 +1,6 @@
 /*
- * rope_cache: rope-cache.h. Work is split by runs of rows, then by groups of heads: threads that share
- * rows fetch each other's lines ahead of themselves, which took twice the time of one thread alone.
+ * rope_cache: rope-cache.h. Threads split the rows, and the groups of heads only where rows are few: angles
+ * are then found once a row, and threads that share rows would fetch each other's lines ahead of themselves.
  * Keys lie transposed in their pages, so rows of consecutive slots are gathered to be written together.
  */
 
@@ -56,20 +56,21 @@ rope_cache_from_call(const SundogCall *call)
                        .head_dim = p[2].i};
 }
 
+/* Groups [groups.begin, groups.end) of one row. */
 static void
-rotate_row(const RopeCache *rope, int64_t row, int64_t group)
+rotate_row(const RopeCache *rope, int64_t row, SundogRange groups)
 {
     float position = (float)rope->positions[row];
     int64_t per_group = rope->n_heads / rope->n_kv_heads, pairs = rope->rotation.n_dims / 2;
     float *heads = rope->qkv + row * rope->row_floats;
-    float *queries = heads + group * per_group * rope->head_dim;
-    float *key = heads + (rope->n_heads + group) * rope->head_dim;
+    float *keys = heads + rope->n_heads * rope->head_dim;
     SundogAngles angles;
     for (int64_t first = 0; first < pairs; first += SUNDOG_ANGLES) {
         sundog_find_angles(&rope->rotation, position, first, &angles);
-        for (int64_t h = 0; h < per_group; h++)
-            sundog_rotate(&rope->rotation, queries + h * rope->head_dim, first, &angles);
-        sundog_rotate(&rope->rotation, key, first, &angles);
+        for (int64_t h = groups.begin * per_group; h < groups.end * per_group; h++)
+            sundog_rotate(&rope->rotation, heads + h * rope->head_dim, first, &angles);
+        for (int64_t g = groups.begin; g < groups.end; g++)
+            sundog_rotate(&rope->rotation, keys + g * rope->head_dim, first, &angles);
     }
 }
 
@@ -79,7 +80,7 @@ store_elements(const RopeCache *rope, uint8_t *pages, int64_t at, const float *v
     if (rope->dtype == SUNDOG_DTYPE_F16)
         sundog_store_halves((uint16_t *)pages + at, values, n);
     else if (rope->dtype == SUNDOG_DTYPE_BF16)
-        sundog_store_bf16((uint16_t *)pages + at, values, n);
+        sundog_store_factors((uint16_t *)pages + at, values, n);
     else
         memcpy((float *)pages + at, values, (size_t)n * sizeof(float));
 }
@@ -130,16 +131,16 @@ prefetch_keys(const RopeCache *rope, const Run *run, int64_t group)
 }
 
 static void
-rope_cache_rows(const RopeCache *rope, int64_t group, int64_t begin, int64_t end)
+rope_cache_rows(const RopeCache *rope, SundogRange groups, SundogRange rows)
 {
-    for (int64_t row = begin; row < end;) {
-        Run run = find_run(rope, row, end);
-        if (run.n == 1)
-            prefetch_keys(rope, &run, group);
+    for (int64_t row = rows.begin; row < rows.end;) {
+        Run run = find_run(rope, row, rows.end);
+        for (int64_t g = groups.begin; run.n == 1 && g < groups.end; g++)
+            prefetch_keys(rope, &run, g);
         for (int64_t i = 0; i < run.n; i++)
-            rotate_row(rope, row + i, group);
-        if (run.page != SUNDOG_NULL_PAGE)
-            store_run(rope, &run, group);
+            rotate_row(rope, row + i, groups);
+        for (int64_t g = groups.begin; run.page != SUNDOG_NULL_PAGE && g < groups.end; g++)
+            store_run(rope, &run, g);
         row += run.n;
     }
 }
@@ -149,11 +150,15 @@ SUNDOG_KERNEL(ROPE_CACHE)(const SundogCall *call)
 {
     RopeCache rope = rope_cache_from_call(call);
     int64_t n_rows = call->arguments[0].shape[0];
-    int64_t n_parts = sundog_ceil_div(n_rows, SUNDOG_PAGE_TOKENS);
-    SundogRange range = sundog_split(call, rope.n_kv_heads * n_parts);
-    for (int64_t i = range.begin; i < range.end; i++) {
-        int64_t begin = i / rope.n_kv_heads * SUNDOG_PAGE_TOKENS;
-        rope_cache_rows(&rope, i % rope.n_kv_heads, begin,
-                        sundog_min(begin + SUNDOG_PAGE_TOKENS, n_rows));
+    if (n_rows > RUN_ROWS * (int64_t)call->n_threads) {
+        rope_cache_rows(&rope, (SundogRange){0, rope.n_kv_heads}, sundog_split(call, n_rows));
+        return;
+    }
+    SundogRange range = sundog_split(call, rope.n_kv_heads * n_rows);
+    for (int64_t i = range.begin, end; i < range.end; i = end) {
+        int64_t group = i / n_rows, first = group * n_rows;
+        end = sundog_min(range.end, first + n_rows);
+        rope_cache_rows(&rope, (SundogRange){group, group + 1},
+                        (SundogRange){i - first, end - first});
     }
 }

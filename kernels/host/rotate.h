@@ -35,17 +35,25 @@ sundog_find_angles(const SundogRotation *rotation, float position, int64_t first
     }
 }
 
-/* Rotates the pairs of the angles in one head. */
-static inline void
-sundog_rotate(const SundogRotation *rotation, float *head, int64_t first,
-              const SundogAngles *angles)
+/* Pairs with one element `step` after the other's, between `low` and `high`, which do not overlap. */
+static inline __attribute__((always_inline)) void
+sundog_rotate_pairs(float *restrict low, float *restrict high, const int64_t step,
+                    const SundogAngles *restrict angles)
 {
-    int64_t step = rotation->interleaved ? 2 : 1;
-    int64_t distance = rotation->interleaved ? 1 : rotation->n_dims / 2;
-    float *low = head + first * step, *high = low + distance;
     for (int64_t i = 0; i < angles->n; i++) {
         float x = low[i * step], y = high[i * step];
         low[i * step] = fmaf(x, angles->cosines[i], -(y * angles->sines[i]));
         high[i * step] = fmaf(y, angles->cosines[i], x * angles->sines[i]);
     }
+}
+
+/* Rotates the pairs of the angles in one head. Written for each step apart, so that loops become vectors. */
+static inline void
+sundog_rotate(const SundogRotation *rotation, float *head, int64_t first,
+              const SundogAngles *angles)
+{
+    if (rotation->interleaved)
+        sundog_rotate_pairs(head + 2 * first, head + 2 * first + 1, 2, angles);
+    else
+        sundog_rotate_pairs(head + first, head + first + rotation->n_dims / 2, 1, angles);
 }

@@ -106,6 +106,22 @@ sundog_vector_select(SundogVector mask, SundogVector a, SundogVector b)
     return _mm512_or_ps(_mm512_and_ps(mask, a), _mm512_andnot_ps(mask, b));
 }
 
+/* math.h's factor of products by pairs, as a float. */
+SUNDOG_INLINE SundogVector
+sundog_vector_round_factor(SundogVector v)
+{
+    __m512i bits = _mm512_castps_si512(v), odd = _mm512_srli_epi32(bits, 16);
+    odd = _mm512_and_si512(odd, _mm512_set1_epi32(1));
+    __m512i sum = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
+    __mmask16 is_nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+    sum = _mm512_mask_or_epi32(sum, is_nan, bits, _mm512_set1_epi32(0x400000));
+    __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(0x7fffffff));
+    __mmask16 counts =
+        _mm512_cmpge_epi32_mask(magnitude, _mm512_set1_epi32(SUNDOG_BF16_LOWEST_FACTOR));
+    return _mm512_castsi512_ps(
+        _mm512_maskz_and_epi32(counts, sum, _mm512_set1_epi32((int)0xffff0000)));
+}
+
 /* 2^n for the integer n that SUNDOG_ROUNDING left in the low bits of t. */
 SUNDOG_INLINE SundogVector
 sundog_vector_power_of_two(SundogVector t)
@@ -241,6 +257,29 @@ sundog_vector_select(SundogVector mask, SundogVector a, SundogVector b)
 {
     return (SundogVector){_mm256_blendv_ps(b.low, a.low, mask.low),
                           _mm256_blendv_ps(b.high, a.high, mask.high)};
+}
+
+SUNDOG_INLINE __m256
+sundog_round_eight_factors(__m256 v)
+{
+    __m256i bits = _mm256_castps_si256(v), odd = _mm256_srli_epi32(bits, 16);
+    odd = _mm256_and_si256(odd, _mm256_set1_epi32(1));
+    __m256i sum = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
+    __m256i nan = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+    __m256i magnitude = _mm256_and_si256(bits, _mm256_set1_epi32(0x7fffffff));
+    sum =
+        _mm256_blendv_epi8(sum, nan, _mm256_cmpgt_epi32(magnitude, _mm256_set1_epi32(0x7f800000)));
+    __m256i counts =
+        _mm256_cmpgt_epi32(magnitude, _mm256_set1_epi32(SUNDOG_BF16_LOWEST_FACTOR - 1));
+    sum = _mm256_and_si256(sum, _mm256_set1_epi32((int)0xffff0000));
+    return _mm256_castsi256_ps(_mm256_and_si256(sum, counts));
+}
+
+/* math.h's factor of products by pairs, as a float. */
+SUNDOG_INLINE SundogVector
+sundog_vector_round_factor(SundogVector v)
+{
+    return (SundogVector){sundog_round_eight_factors(v.low), sundog_round_eight_factors(v.high)};
 }
 
 /* 2^n for the integer n that SUNDOG_ROUNDING left in the low bits of t. */

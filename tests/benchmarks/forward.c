@@ -113,8 +113,8 @@ main(int argc, char *argv[])
 {
     const GOptionEntry entries[] = {
         {"threads", 't', 0, G_OPTION_ARG_INT, &n_threads, "Threads", "N"},
-        {"set", 's', 0, G_OPTION_ARG_INT, &host_set, "0 plain, 1 AVX2, 2 AVX-VNNI, 3 AVX-512 VNNI",
-         "N"},
+        {"set", 's', 0, G_OPTION_ARG_INT, &host_set,
+         "0 plain, 1 AVX2, 2 AVX-VNNI, 3 AVX-512 VNNI, 4 AVX-512 BF16", "N"},
         {"rounds", 'r', 0, G_OPTION_ARG_INT, &n_rounds, "Rounds", "N"},
         {"f32", 0, 0, G_OPTION_ARG_NONE, &use_f32, "Activations in float32", NULL},
         {NULL}};

@@ -41,7 +41,9 @@ random_step(TestRandom *random, int64_t max_start, int64_t max_rows)
                  .n_kv_heads = test_random_int(random, 1, 3),
                  .n_sequences = test_random_int(random, 1, MAX_SEQUENCES)};
     step.n_heads = step.n_kv_heads * test_random_int(random, 1, 5);
-    step.dtype = test_random_int(random, 0, 2) > 0 ? SUNDOG_DTYPE_F16 : SUNDOG_DTYPE_F32;
+    static const SundogDtype dtypes[] = {SUNDOG_DTYPE_BF16, SUNDOG_DTYPE_BF16, SUNDOG_DTYPE_F16,
+                                         SUNDOG_DTYPE_F32};
+    step.dtype = dtypes[test_random_int(random, 0, G_N_ELEMENTS(dtypes) - 1)];
     static const int64_t windows[] = {0, 0, 1, 5, 63, 64, 65, 130, 1000};
     step.window = windows[test_random_int(random, 0, G_N_ELEMENTS(windows) - 1)];
     if (step.window > 1 && test_random_int(random, 0, 2) == 0)
@@ -109,9 +111,10 @@ add_pages(TestCall *call, const Step *step, bool keys, TestRandom *random)
                 int64_t group = page * g + i / c, d = i % c, slot = p % 64;
                 int64_t at = keys ? (group * c + d) * 64 + slot : (group * 64 + slot) * c + d;
                 float value = 3 * test_random_float(random);
-                uint16_t half = sundog_f32_to_f16(value);
+                uint16_t half = step->dtype == SUNDOG_DTYPE_F16 ? sundog_f32_to_f16(value)
+                                                                : sundog_f32_to_bf16_factor(value);
                 memcpy(pages + (size_t)at * bytes,
-                       step->dtype == SUNDOG_DTYPE_F16 ? (void *)&half : (void *)&value, bytes);
+                       step->dtype == SUNDOG_DTYPE_F32 ? (void *)&value : (void *)&half, bytes);
             }
     }
 }
@@ -174,8 +177,10 @@ test_sets_agree(void)
 static double
 page_element(const SundogArgument *pages, int64_t at)
 {
-    return pages->dtype == SUNDOG_DTYPE_F16 ? sundog_f16_to_f32(((uint16_t *)pages->data)[at])
-                                            : ((float *)pages->data)[at];
+    if (pages->dtype == SUNDOG_DTYPE_F32)
+        return ((float *)pages->data)[at];
+    uint16_t half = ((uint16_t *)pages->data)[at];
+    return pages->dtype == SUNDOG_DTYPE_F16 ? sundog_f16_to_f32(half) : sundog_bf16_to_f32(half);
 }
 
 /* Softmax over all positions at once, in double. */
@@ -226,8 +231,9 @@ test_plain_is_right(void)
                 attend_in_double(&call, &step, row, head, truth);
                 const float *o =
                     (float *)call.arguments[6].data + (row * step.n_heads + head) * step.head_dim;
-                /* Up to 220 weights of float32. */
-                g_assert_cmpfloat(test_relative_error(o, truth, step.head_dim), <, 5e-6);
+                /* Up to 220 weights of float32, or of 8 bits and met by queries of 8 bits. */
+                g_assert_cmpfloat(test_relative_error(o, truth, step.head_dim), <,
+                                  step.dtype == SUNDOG_DTYPE_BF16 ? 2e-2 : 5e-6);
             }
         test_call_clear(&call);
         step_clear(&step);
@@ -314,8 +320,9 @@ test_rope_is_right(void)
                 double key = page_element(&call.arguments[5], (page * g * c + j) * 64 + p % 64);
                 double value = page_element(&call.arguments[6],
                                             ((page * g + j / c) * 64 + p % 64) * c + j % c);
-                g_assert_cmpfloat(fabs(key - after[h * c + j]), <=, 1e-3);
-                g_assert_cmpfloat(fabs(value - after[(h + g) * c + j]), <=, 1e-3);
+                double most = step.dtype == SUNDOG_DTYPE_BF16 ? 0x1p-8 : 1e-3;
+                g_assert_cmpfloat(fabs(key - after[h * c + j]), <=, most);
+                g_assert_cmpfloat(fabs(value - after[(h + g) * c + j]), <=, most);
             }
         }
         test_call_clear(&call);

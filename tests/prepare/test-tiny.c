@@ -96,7 +96,7 @@ test_quantized(gconstpointer name)
         core_runner_prefill(&tiny.runner, tiny.fixture.tokens, tiny.fixture.n_tokens, 64);
     double error = largest_error(&tiny, logits);
     g_test_message("largest relative error %.2e", error);
-    g_assert_cmpfloat(error, <, is_quantized(name) ? 0.1 : 1e-2);
+    g_assert_cmpfloat(error, <, is_quantized(name) ? 0.12 : 1e-2);
     tiny_clear(&tiny);
 }
 
