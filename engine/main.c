@@ -1,17 +1,16 @@
 /*
  * sundog-engine CORE --keys FOLDER [--threads N] [--context N] [--cache-bytes N]
- *                    [--records FOLDER --record-bytes N] [--gap-ms N]
+ *                    [--records FOLDER --record-bytes N] [--gap-ms N] [--draft CORE]
  *
  * The child process that owns one core: frames on standard input and output, words for a person on
  * standard error. Says HELLO, loads, says READY or why not, answers requests, and ends when its input
  * does, in bounded time whatever a step takes. SIGTERM lets running requests end first.
  */
 
-#include "engine/core/step.h"
 #include "engine/format/segment-hash.h"
+#include "engine/format/vocabulary.h"
 #include "engine/schedule/engine-loop.h"
-#include "engine/schedule/memory-plan.h"
-#include "engine/schedule/replay-runner.h"
+#include "engine/schedule/loaded-core.h"
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,6 +23,8 @@
 #define END_MS 1000
 #define PROGRESS_STEP 0.01
 #define MAX_GAP_MS 10000
+/* What a small core keeps is made again soon. */
+#define DRAFT_CONTEXTS 2
 
 typedef struct {
     char *core;
@@ -35,6 +36,7 @@ typedef struct {
     char *records;
     int64_t record_bytes;
     int64_t gap_ms;
+    char *draft;
 } Arguments;
 
 /* Everything between opening a core and running its steps, in the order in which it is made. */
@@ -42,10 +44,8 @@ typedef struct {
     int fd; /* of the frames */
     double told;
     SundogKeyring *keyring;
-    SundogCore *core;
-    SundogMemoryPlan plan;
-    SundogReplay *replay;
-    SundogReplayRunner *runner;
+    SundogLoadedCore draft; /* a small core, where one drafts */
+    SundogLoadedCore main;
     SundogPageRecorder *recorder; /* or NULL */
     GByteArray *outbox;
     SundogScheduler *scheduler;
@@ -103,6 +103,8 @@ parse_arguments(Arguments *arguments, int *argc, char ***argv, GError **error)
          "most bytes in it, 0: no records", "N"},
         {"gap-ms", 0, 0, G_OPTION_ARG_INT64, &arguments->gap_ms,
          "between tokens while prompts are read beside, 0: the scheduler's own", "N"},
+        {"draft", 0, 0, G_OPTION_ARG_FILENAME, &arguments->draft,
+         "a small core of the same vocabulary, to guess tokens ahead", "CORE"},
         {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &words, NULL, "CORE"},
         {NULL},
     };
@@ -124,32 +126,24 @@ say(const Engine *engine, SundogMessage type, GVariant *payload)
     sundog_frame_write(engine->fd, type, payload, NULL);
 }
 
+/* Of weights, no more often than a person can see. */
 static void
-say_progress(Engine *engine, const char *phase, double fraction)
-{
-    say(engine, SUNDOG_MESSAGE_PROGRESS, g_variant_new("(sd)", phase, CLAMP(fraction, 0, 1)));
-}
-
-static void
-on_weights(double fraction, void *data)
+say_progress(const char *phase, double fraction, void *data)
 {
     Engine *engine = data;
-    if (fraction >= engine->told + PROGRESS_STEP) {
-        engine->told = fraction;
-        say_progress(engine, "weights", fraction);
-    }
+    bool is_weights = strcmp(phase, "weights") == 0 && fraction > 0;
+    if (is_weights && fraction < engine->told + PROGRESS_STEP)
+        return;
+    engine->told = is_weights ? fraction : 0;
+    say(engine, SUNDOG_MESSAGE_PROGRESS, g_variant_new("(sd)", phase, CLAMP(fraction, 0, 1)));
 }
 
 static void
 say_ready(const Engine *engine)
 {
-    const SundogStepRunner *runner = sundog_replay_runner_get(engine->runner);
-    const SundogCoreInfo *info = sundog_core_get_info(engine->core);
-    unsigned n_threads = sundog_replay_get_n_threads(engine->replay);
-    const SundogCoreCache *cache = sundog_core_get_cache(engine->core);
-    const SundogShape *bounds = sundog_replay_get_bounds(engine->replay);
-    uint64_t state_bytes =
-        (uint64_t)bounds->values[SUNDOG_VARIABLE_POOL_STATES] * cache->state_bytes;
+    const SundogStepRunner *runner = sundog_replay_runner_get(engine->main.runner);
+    const SundogCoreInfo *info = sundog_core_get_info(engine->main.core);
+    unsigned n_threads = sundog_replay_get_n_threads(engine->main.replay);
     SundogReady ready = {
         .context_length = sundog_scheduler_get_context_length(engine->scheduler),
         .n_vocabulary = runner->n_vocabulary,
@@ -157,11 +151,11 @@ say_ready(const Engine *engine)
         .max_step_tokens = runner->max.n_tokens,
         .page_tokens = runner->page_tokens,
         .pool_pages = (uint64_t)runner->pool_pages,
-        .memory_bytes = info->weight_bytes + sundog_core_measure_arena(engine->core, n_threads) +
-                        (uint64_t)runner->pool_pages * cache->page_bytes + state_bytes,
+        .memory_bytes = sundog_loaded_core_get_bytes(&engine->main) +
+                        (engine->draft.core ? sundog_loaded_core_get_bytes(&engine->draft) : 0),
         .n_threads = n_threads,
     };
-    const char *set = sundog_replay_get_set_name(engine->replay);
+    const char *set = sundog_replay_get_set_name(engine->main.replay);
     if (strcmp(info->target, SUNDOG_CORE_TARGET_HOST) == 0) {
         g_snprintf(ready.device, sizeof ready.device, "host: %s, %u thread%s", set, n_threads,
                    n_threads == 1 ? "" : "s");
@@ -174,89 +168,66 @@ say_ready(const Engine *engine)
 /* Loading */
 
 static bool
-open_core(Engine *engine, const Arguments *arguments, GError **error)
+open_keys(Engine *engine, const Arguments *arguments, GError **error)
 {
-    say_progress(engine, "verify", 0);
     if (!g_file_test(arguments->keys, G_FILE_TEST_IS_DIR)) { /* opening it would make it */
         g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOENT, "there is no folder of keys %s",
                     arguments->keys);
         return false;
     }
     engine->keyring = sundog_keyring_open(arguments->keys, error);
-    if (!engine->keyring)
-        return false;
-    engine->core = sundog_core_open(arguments->core, engine->keyring, error);
-    say_progress(engine, "verify", 1);
-    return engine->core != NULL;
+    return engine->keyring != NULL;
+}
+
+static SundogVocabulary *
+read_vocabulary(const SundogLoadedCore *loaded, GError **error)
+{
+    g_autoptr(GBytes) bytes = sundog_package_dup_member(sundog_core_get_package(loaded->core),
+                                                        SUNDOG_CORE_VOCABULARY, error);
+    if (!bytes)
+        return NULL;
+    SundogReader reader;
+    sundog_reader_init(&reader, g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes),
+                       SUNDOG_CORE_VOCABULARY);
+    g_autoptr(SundogVocabulary) vocabulary = sundog_vocabulary_read(&reader);
+    return sundog_reader_finish(&reader, error) ? g_steal_pointer(&vocabulary) : NULL;
 }
 
 static bool
-plan_memory(Engine *engine, const Arguments *arguments, GError **error)
+check_vocabularies(const Engine *engine, GError **error)
 {
-    const SundogCoreInfo *info = sundog_core_get_info(engine->core);
-    const SundogCoreCache *cache = sundog_core_get_cache(engine->core);
-    const SundogProgram *forward = sundog_core_get_program(engine->core, SUNDOG_PROGRAM_FORWARD);
-    if (!forward) {
-        g_set_error_literal(error, SUNDOG_REPLAY_ERROR, SUNDOG_REPLAY_ERROR_PROGRAM,
-                            "the core has no program for a forward pass: prepare it again");
-        return false;
-    }
-    const SundogShape *bounds = sundog_program_get_bounds(forward);
-    uint64_t longest =
-        (uint64_t)bounds->values[SUNDOG_VARIABLE_SEQUENCE_PAGES] * cache->page_tokens;
-    uint64_t wanted =
-        arguments->context_length > 0 ? (uint64_t)arguments->context_length : info->context_length;
-    uint64_t device_bytes;
-    if (!sundog_replay_find_device_bytes(engine->core, &device_bytes, error))
-        return false;
-    uint64_t free_bytes = sundog_memory_get_available();
-    if (arguments->memory_bytes > 0)
-        free_bytes = MIN(free_bytes, (uint64_t)arguments->memory_bytes);
-    SundogMemoryNeeds needs = {
-        .available_bytes = device_bytes > 0 ? device_bytes : free_bytes,
-        .fixed_bytes = info->weight_bytes +
-                       sundog_core_measure_arena(engine->core, (unsigned)arguments->n_threads),
-        .page_bytes = cache->page_bytes,
-        .state_bytes = cache->state_bytes,
-        .page_tokens = cache->page_tokens,
-        .context_length = (uint32_t)MIN(wanted, MIN(longest, info->context_length)),
-        .max_sequences = (uint32_t)bounds->values[SUNDOG_VARIABLE_SEQUENCES],
-        .max_pages = (uint64_t)bounds->values[SUNDOG_VARIABLE_POOL_PAGES],
-        .cache_bytes = (uint64_t)arguments->cache_bytes,
-    };
-    return sundog_memory_plan_make(&engine->plan, &needs, error);
-}
-
-static bool
-check_threads(const Engine *engine, const Arguments *arguments, GError **error)
-{
-    const SundogProgram *forward = sundog_core_get_program(engine->core, SUNDOG_PROGRAM_FORWARD);
-    int64_t most = sundog_program_get_bounds(forward)->values[SUNDOG_VARIABLE_UNITS];
-    if (arguments->n_threads <= most)
+    g_autoptr(SundogVocabulary) small = read_vocabulary(&engine->draft, error);
+    g_autoptr(SundogVocabulary) large = small ? read_vocabulary(&engine->main, error) : NULL;
+    if (large && sundog_vocabulary_check_same(small, large, error))
         return true;
-    g_set_error(error, SUNDOG_REPLAY_ERROR, SUNDOG_REPLAY_ERROR_BOUNDS,
-                "%" G_GINT64_FORMAT
-                " threads were asked for, the core runs on at most %" G_GINT64_FORMAT,
-                arguments->n_threads, most);
+    g_prefix_error(error,
+                   "the core %s cannot draft: ", sundog_core_get_info(engine->draft.core)->name);
     return false;
 }
 
+/* The small core comes first, with a share of the memory: what it takes, the large one plans around. */
 static bool
-open_replay(Engine *engine, const Arguments *arguments, GError **error)
+open_cores(Engine *engine, const Arguments *arguments, GError **error)
 {
-    uint32_t page_tokens = sundog_core_get_cache(engine->core)->page_tokens;
-    say_progress(engine, "weights", 0);
-    SundogReplayOptions options = {
-        .n_threads = (unsigned)arguments->n_threads,
-        .pool_pages = engine->plan.pool_pages,
-        .pool_states = engine->plan.pool_states,
-        .sequence_pages = (engine->plan.context_length + page_tokens - 1) / page_tokens,
-        .host_set = -1,
-        .progress = on_weights,
+    SundogLoadedCoreOptions options = {
+        .n_threads = arguments->n_threads,
+        .context_length = arguments->context_length,
+        .memory_bytes = (uint64_t)arguments->memory_bytes,
+        .progress = say_progress,
         .data = engine,
     };
-    engine->replay = sundog_replay_open(engine->core, &options, error);
-    return engine->replay != NULL;
+    if (arguments->draft) {
+        options.n_contexts = DRAFT_CONTEXTS;
+        if (!sundog_loaded_core_open(&engine->draft, arguments->draft, engine->keyring, &options,
+                                     error))
+            return false;
+        options.taken_bytes = sundog_loaded_core_get_bytes(&engine->draft);
+    }
+    options.n_contexts = 0;
+    options.cache_bytes = (uint64_t)arguments->cache_bytes;
+    return sundog_loaded_core_open(&engine->main, arguments->core, engine->keyring, &options,
+                                   error) &&
+           (!arguments->draft || check_vocabularies(engine, error));
 }
 
 /* All that decides what a page holds beside its tokens. On the host neither threads nor instruction sets
@@ -266,7 +237,7 @@ make_record_key(const Engine *engine, uint8_t key[SUNDOG_RECORD_HASH_BYTES])
 {
     g_autoptr(JsonNode) manifest = json_node_alloc();
     json_node_init_object(manifest,
-                          sundog_package_get_manifest(sundog_core_get_package(engine->core)));
+                          sundog_package_get_manifest(sundog_core_get_package(engine->main.core)));
     g_autofree char *text = json_to_string(manifest, FALSE);
     SundogSegmentHash hash;
     sundog_segment_hash_init(&hash, UINT64_MAX);
@@ -281,7 +252,7 @@ make_record_key(const Engine *engine, uint8_t key[SUNDOG_RECORD_HASH_BYTES])
 static void
 open_records(Engine *engine, const Arguments *arguments)
 {
-    const SundogStepRunner *runner = sundog_replay_runner_get(engine->runner);
+    const SundogStepRunner *runner = sundog_replay_runner_get(engine->main.runner);
     if (!arguments->records || arguments->record_bytes == 0 || runner->page_bytes == 0)
         return;
     g_autoptr(GError) error = NULL;
@@ -306,24 +277,20 @@ open_records(Engine *engine, const Arguments *arguments)
         complain(error->message);
 }
 
-static bool
-make_scheduler(Engine *engine, const Arguments *arguments, GError **error)
+static void
+make_scheduler(Engine *engine, const Arguments *arguments)
 {
-    engine->runner = sundog_replay_runner_new(engine->replay, engine->core, error);
-    if (!engine->runner)
-        return false;
-    say_progress(engine, "warm", 0);
-    if (!sundog_replay_runner_warm(engine->runner, error))
-        return false;
     open_records(engine, arguments);
     engine->outbox = g_byte_array_new();
     engine->scheduler = sundog_scheduler_new(
-        &(SundogSchedulerOptions){.context_length = engine->plan.context_length,
-                                  .max_kept_pages = -1,
-                                  .gap_us = (uint32_t)arguments->gap_ms * 1000,
-                                  .recorder = engine->recorder},
-        sundog_replay_runner_get(engine->runner), engine->outbox);
-    return true;
+        &(SundogSchedulerOptions){
+            .context_length = engine->main.plan.context_length,
+            .max_kept_pages = -1,
+            .gap_us = (uint32_t)arguments->gap_ms * 1000,
+            .draft_runner =
+                engine->draft.runner ? sundog_replay_runner_get(engine->draft.runner) : NULL,
+            .recorder = engine->recorder},
+        sundog_replay_runner_get(engine->main.runner), engine->outbox);
 }
 
 static bool
@@ -333,9 +300,10 @@ load(Engine *engine, const Arguments *arguments, GError **error)
     g_autofree char *valid = g_utf8_make_valid(name, -1);
     say(engine, SUNDOG_MESSAGE_HELLO,
         g_variant_new("(uss)", SUNDOG_WIRE_VERSION, SUNDOG_VERSION, valid));
-    return open_core(engine, arguments, error) && plan_memory(engine, arguments, error) &&
-           check_threads(engine, arguments, error) && open_replay(engine, arguments, error) &&
-           make_scheduler(engine, arguments, error);
+    if (!open_keys(engine, arguments, error) || !open_cores(engine, arguments, error))
+        return false;
+    make_scheduler(engine, arguments);
+    return true;
 }
 
 static void
@@ -344,9 +312,8 @@ unload(Engine *engine)
     sundog_scheduler_free(engine->scheduler);
     g_clear_pointer(&engine->outbox, g_byte_array_unref);
     sundog_page_recorder_free(engine->recorder);
-    sundog_replay_runner_free(engine->runner);
-    sundog_replay_close(engine->replay);
-    sundog_core_free(engine->core);
+    sundog_loaded_core_close(&engine->main);
+    sundog_loaded_core_close(&engine->draft);
     sundog_keyring_free(engine->keyring);
 }
 
@@ -421,6 +388,7 @@ main(int argc, char **argv)
     g_free(arguments.core);
     g_free(arguments.keys);
     g_free(arguments.records);
+    g_free(arguments.draft);
     /* The reader still waits for its input, with nothing left to hand over, and ends with the process. */
     return status;
 }

@@ -3,6 +3,7 @@
 #include "engine/command/engine-session.h"
 
 #include "engine/command/command.h"
+#include "engine/command/library-words.h"
 #include "engine/command/terminal.h"
 #include "engine/library/config.h"
 #include <string.h>
@@ -96,13 +97,33 @@ on_ended(SundogEngineProcess *process, const SundogEngineEnd *end, void *data)
         session->error = g_error_new_literal(G_IO_ERROR, G_IO_ERROR_FAILED, end->text);
 }
 
+/* The folder of the small core that drafts, "" where there is none; NULL with an error. A setting for all
+ * cores counts where a server can try it: here a core is wanted at once. */
+static char *
+dup_draft(SundogLibrary *library, const SundogLibraryEntry *entry, const char *asked,
+          const SundogConfig *config, GError **error)
+{
+    bool is_own = asked != NULL;
+    g_autofree char *name =
+        asked != NULL ? g_strdup(asked)
+                      : sundog_config_dup_draft(sundog_config_get_text(config, "engine.draft"),
+                                                entry->name, &is_own);
+    if (name == NULL || !is_own)
+        return g_strdup("");
+    g_autoptr(SundogLibraryEntry) draft = sundog_words_find_core(library, name, error);
+    return draft != NULL ? g_strdup(draft->path) : NULL;
+}
+
 static bool
-start(SundogEngineSession *session, const char *folder, const SundogEngineSessionOptions *options,
-      GError **error)
+start(SundogEngineSession *session, SundogLibrary *library, const SundogLibraryEntry *entry,
+      const SundogEngineSessionOptions *options, GError **error)
 {
     g_autoptr(SundogConfig) config = sundog_config_open(error);
     g_autofree char *program = sundog_paths_dup_program("sundog-engine");
     if (config == NULL)
+        return false;
+    g_autofree char *draft = dup_draft(library, entry, options->draft, config, error);
+    if (draft == NULL)
         return false;
     if (program == NULL) {
         g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND,
@@ -120,8 +141,9 @@ start(SundogEngineSession *session, const char *folder, const SundogEngineSessio
     g_autofree char *cache_text = g_strdup_printf(
         "%" G_GINT64_FORMAT, sundog_config_get_integer(config, "engine.cache_bytes"));
     const char *arguments[] = {
-        folder,      "--keys",     sundog_paths_get_keys(), "--threads", threads_text,
-        "--context", context_text, "--cache-bytes",         cache_text,  NULL};
+        entry->path, "--keys",     sundog_paths_get_keys(), "--threads", threads_text,
+        "--context", context_text, "--cache-bytes",         cache_text,  *draft ? "--draft" : NULL,
+        draft,       NULL};
     SundogEngineProcessOptions process = {.program = program,
                                           .arguments = arguments,
                                           .frame = on_frame,
@@ -169,7 +191,7 @@ sundog_engine_session_open(SundogLibrary *library, const SundogLibraryEntry *ent
         g_source_attach(source, NULL);
         session->cancellable = g_object_ref(options->cancellable);
     }
-    if (!start(session, entry->path, options, error))
+    if (!start(session, library, entry, options, error))
         return NULL;
     session->text = sundog_core_text_open(entry, sundog_library_get_keyring(library), error);
     if (session->text == NULL || !wait_for(session, &session->is_ready, error))

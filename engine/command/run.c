@@ -12,6 +12,7 @@ static char *prompt_text = NULL;
 static char *system_text = NULL;
 static gboolean raw = FALSE;
 static gboolean timing = FALSE;
+static char *draft = NULL;
 static gint64 n_threads = 0;
 static SundogTurnSampling sampling = SUNDOG_TURN_SAMPLING_DEFAULTS;
 
@@ -23,6 +24,8 @@ static const GOptionEntry options[] = {
      NULL},
     {"timing", 0, 0, G_OPTION_ARG_NONE, &timing, "tell tokens and tokens per second", NULL},
     {"threads", 0, 0, G_OPTION_ARG_INT64, &n_threads, "processor threads; 0: as configured", "N"},
+    {"draft", 0, 0, G_OPTION_ARG_STRING, &draft,
+     "let this small core of the same vocabulary guess tokens ahead", "CORE"},
     SUNDOG_TURN_SAMPLING_OPTIONS(sampling),
     {NULL},
 };
@@ -74,7 +77,7 @@ answer(const char *word, GError **error)
     if (core == NULL)
         return false;
     SundogEngineSessionOptions session_options = {
-        .n_threads = n_threads, .cancellable = sundog_interrupt_get_cancellable()};
+        .n_threads = n_threads, .draft = draft, .cancellable = sundog_interrupt_get_cancellable()};
     g_autoptr(SundogEngineSession) session =
         sundog_engine_session_open(library, core, &session_options, error);
     g_autoptr(GArray) prompt = session != NULL ? encode(session, text, error) : NULL;

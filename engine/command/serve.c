@@ -1,5 +1,6 @@
 /* sundog serve: the server, in the foreground. */
 
+#include "engine/server/core-text.h"
 #include "engine/server/server.h"
 
 #include "engine/command/command.h"
@@ -11,6 +12,7 @@
 #define DRAIN_MS 10000
 
 static char *core = NULL;
+static char *draft = NULL;
 static char *address = NULL;
 static char *key_file = NULL;
 static gint port = -1;
@@ -19,6 +21,8 @@ static gint parent = 0;
 static const GOptionEntry options[] = {
     {"core", 0, 0, G_OPTION_ARG_STRING, &core, "load this core, and answer for every model with it",
      "CORE"},
+    {"draft", 0, 0, G_OPTION_ARG_STRING, &draft,
+     "let this small core of the same vocabulary guess tokens ahead", "CORE"},
     {"port", 0, 0, G_OPTION_ARG_INT, &port, "port; 0 for any free one (7410)", "N"},
     {"address", 0, 0, G_OPTION_ARG_STRING, &address,
      "address to listen on; any but loopback needs a key (127.0.0.1)", "ADDRESS"},
@@ -62,16 +66,31 @@ read_key(GError **error)
     return g_strstrip(key);
 }
 
-/* A name is looked up first, so that a wrong one is told before anything listens. */
-static bool
-check_core(GError **error)
+static SundogCoreText *
+open_text(SundogLibrary *library, const char *name, GError **error)
 {
-    if (core == NULL)
+    g_autoptr(SundogLibraryEntry) entry = sundog_words_find_core(library, name, error);
+    return entry != NULL ? sundog_core_text_open(entry, sundog_library_get_keyring(library), error)
+                         : NULL;
+}
+
+/* Names are looked up first, so that a wrong one is told before anything listens, and a small core that
+ * cannot draft for the large one. */
+static bool
+check_cores(GError **error)
+{
+    if (core == NULL && draft == NULL)
         return true;
     g_autoptr(SundogLibrary) library = sundog_library_open(error);
-    g_autoptr(SundogLibraryEntry) entry =
-        library != NULL ? sundog_words_find_core(library, core, error) : NULL;
-    return entry != NULL;
+    if (library == NULL)
+        return false;
+    g_autoptr(SundogCoreText) large = core != NULL ? open_text(library, core, error) : NULL;
+    if (core != NULL && large == NULL)
+        return false;
+    g_autoptr(SundogCoreText) small = draft != NULL ? open_text(library, draft, error) : NULL;
+    if (draft != NULL && small == NULL)
+        return false;
+    return large == NULL || small == NULL || sundog_core_text_set_draft(large, small, error);
 }
 
 static bool
@@ -79,6 +98,7 @@ serve(const char *key, GError **error)
 {
     Serving serving = {.loop = g_main_loop_new(NULL, FALSE)};
     SundogServerOptions server_options = {.core = core,
+                                          .draft = draft,
                                           .port = port,
                                           .address = address,
                                           .key = key,
@@ -109,7 +129,7 @@ run(char **words, unsigned n_words)
     }
     g_autoptr(GError) error = NULL;
     g_autofree char *key = read_key(&error);
-    if (error != NULL || !check_core(&error) || !serve(key, &error))
+    if (error != NULL || !check_cores(&error) || !serve(key, &error))
         return sundog_terminal_fail(error);
     return SUNDOG_EXIT_OK;
 }
@@ -117,7 +137,7 @@ run(char **words, unsigned n_words)
 const SundogCommand sundog_command_serve = {
     .name = "serve",
     .summary = "answer other programs over HTTP",
-    .parameters = "[--core CORE] [--port N]",
+    .parameters = "[--core CORE] [--draft CORE] [--port N]",
     .help =
         "Runs the server until Ctrl+C: OpenAI's chat and completion API for every program on this\n"
         "machine, at http://127.0.0.1:7410/v1 unless configured otherwise.\n\n"

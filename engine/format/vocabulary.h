@@ -93,4 +93,10 @@ void sundog_vocabulary_add_ends_by_spelling(SundogVocabulary *vocabulary);
 void sundog_vocabulary_write(const SundogVocabulary *vocabulary, SundogWriter *writer);
 SundogVocabulary *sundog_vocabulary_read(SundogReader *reader);
 
+/* Whether every id means the same text in both, so that one model may read what the other writes; the
+ * error (SUNDOG_FORMAT_ERROR_INVALID) names the first that does not. One may have more tokens than the
+ * other where those are unused, since widths are often rounded up. */
+bool sundog_vocabulary_check_same(const SundogVocabulary *first, const SundogVocabulary *second,
+                                  GError **error);
+
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogVocabulary, sundog_vocabulary_free)

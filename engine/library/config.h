@@ -35,6 +35,9 @@
       "0 for none")                                                                               \
     X(GAP_MS, "engine.gap_ms", INTEGER, "50", 1, 10000,                                           \
       "Milliseconds between an answer's tokens while another's prompt is read")                   \
+    X(DRAFT, "engine.draft", TEXT, "", 0, 0,                                                      \
+      "Small cores that guess tokens ahead for large ones of the same vocabulary: CORE=SMALL by " \
+      "comma, or SMALL for all")                                                                  \
     X(TOKEN, "library.token", SECRET, "", 0, 0,                                                   \
       "Access token for models whose makers ask for one; sent only to the host it is asked by")
 
@@ -46,6 +49,9 @@ void sundog_config_free(SundogConfig *config);
 int64_t sundog_config_get_integer(const SundogConfig *config, const char *key);
 bool sundog_config_get_boolean(const SundogConfig *config, const char *key);
 const char *sundog_config_get_text(const SundogConfig *config, const char *key); /* secrets too */
+/* The small core that drafts for a core of that name, of a text as "engine.draft" has: an entry of its own,
+ * or that for all. Owned by the caller; NULL where there is none. *is_own: it was named for this core. */
+char *sundog_config_dup_draft(const char *text, const char *core, bool *is_own);
 /* Checks the key and the value's range; saved at once. value NULL: back to the default. */
 bool sundog_config_set(SundogConfig *config, const char *key, const char *value, GError **error);
 /* [{"key", "value", "default", "meaning"}] of every key; owned by the caller. A secret's value is null,

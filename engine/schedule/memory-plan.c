@@ -50,11 +50,11 @@ sundog_memory_plan_make(SundogMemoryPlan *plan, const SundogMemoryNeeds *needs, 
     uint64_t n_states = count_states(needs, n_left);
     n_left -= MIN(n_left, n_states * needs->state_bytes);
     uint64_t n_fit = n_left / needs->page_bytes;
-    uint64_t n_pages;
+    uint64_t n_pages, n_contexts = needs->n_contexts > 0 ? needs->n_contexts : DEFAULT_CONTEXTS;
     if (needs->cache_bytes > 0) {
         n_pages = MIN(needs->cache_bytes / needs->page_bytes, n_fit);
     } else {
-        n_pages = MIN(n_fit / 4, DEFAULT_CONTEXTS * context_pages + 1);
+        n_pages = MIN(n_fit / 4, n_contexts * context_pages + 1);
         n_pages = MAX(n_pages, MIN(context_pages + 1, n_fit / 4 * 3));
     }
     n_pages = MIN(n_pages, context_pages * needs->max_sequences + 1);

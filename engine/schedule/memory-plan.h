@@ -14,9 +14,9 @@ typedef struct {
     uint32_t page_tokens;
     uint32_t context_length; /* wanted */
     uint32_t max_sequences;
-    uint64_t max_pages; /* that the core's programs allow */
-    uint64_t
-        cache_bytes; /* asked for by the person; 0: eight whole contexts, in a quarter of what is left */
+    uint64_t max_pages;   /* that the core's programs allow */
+    uint32_t n_contexts;  /* whole ones that the cache is for; 0: eight */
+    uint64_t cache_bytes; /* asked for by the person; 0: these, in a quarter of what is left */
 } SundogMemoryNeeds;
 
 typedef struct {

@@ -68,8 +68,8 @@ remember(SundogServer *server, const char *asked, SundogCoreText *text)
         g_ptr_array_set_size(server->core_texts, MAX_CORE_TEXTS);
 }
 
-SundogCoreText *
-sundog_server_open_core(SundogServer *server, const char *name, GError **error)
+static SundogCoreText *
+open_text(SundogServer *server, const char *name, GError **error)
 {
     SundogCoreText *cached = find_cached(server, name);
     if (cached)
@@ -86,6 +86,32 @@ sundog_server_open_core(SundogServer *server, const char *name, GError **error)
         sundog_core_text_open(entry, sundog_library_get_keyring(server->library), error);
     if (text)
         remember(server, name, text);
+    return text;
+}
+
+/* A small core that is not there, or not of this vocabulary, is no reason to be without the large one; where
+ * it was meant for whatever it suits, it is not even news. */
+static void
+choose_draft(SundogServer *server, SundogCoreText *text)
+{
+    g_autoptr(GError) error = NULL;
+    bool is_own;
+    g_autofree char *name = sundog_config_dup_draft(server->draft, text->name, &is_own);
+    text->is_draft_chosen = true;
+    g_autoptr(SundogCoreText) draft = name ? open_text(server, name, &error) : NULL;
+    bool is_itself = draft && strcmp(draft->path, text->path) == 0;
+    if (draft && !is_itself)
+        sundog_core_text_set_draft(text, draft, &error);
+    if (error)
+        sundog_server_log(server, is_own ? "warning" : "info", "%s", error->message);
+}
+
+SundogCoreText *
+sundog_server_open_core(SundogServer *server, const char *name, GError **error)
+{
+    SundogCoreText *text = open_text(server, name, error);
+    if (text && !text->is_draft_chosen)
+        choose_draft(server, text);
     return text;
 }
 

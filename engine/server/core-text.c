@@ -156,6 +156,7 @@ sundog_core_text_unref(SundogCoreText *text)
         return;
     sundog_template_free(text->chat_template);
     sundog_output_syntax_free(text->syntax);
+    sundog_core_text_unref(text->draft);
     g_clear_pointer(&text->syntax_tokens, g_array_unref);
     g_clear_pointer(&text->ends, g_array_unref);
     g_clear_pointer(&text->vocabulary, g_variant_unref);
@@ -166,6 +167,20 @@ sundog_core_text_unref(SundogCoreText *text)
     g_free(text->fingerprint);
     g_free(text->template_source);
     g_free(text);
+}
+
+bool
+sundog_core_text_set_draft(SundogCoreText *text, SundogCoreText *draft, GError **error)
+{
+    text->is_draft_chosen = true;
+    if (!sundog_vocabulary_check_same(sundog_tokenizer_get_vocabulary(draft->tokenizer),
+                                      sundog_tokenizer_get_vocabulary(text->tokenizer), error)) {
+        g_prefix_error(error, "%s cannot draft for %s: ", draft->name, text->name);
+        return false;
+    }
+    sundog_core_text_unref(text->draft);
+    text->draft = sundog_core_text_ref(draft);
+    return true;
 }
 
 double

@@ -8,7 +8,7 @@
 #include "engine/library/library.h"
 #include "engine/text/output/output-syntax.h"
 
-typedef struct {
+typedef struct SundogCoreText {
     int n_references;
     char *name;        /* as in /v1/models */
     char *path;        /* of the package's folder */
@@ -22,12 +22,16 @@ typedef struct {
     uint32_t context_length;       /* of the core's bounds */
     GVariant *vocabulary;          /* as the wire's VOCABULARY, once it was asked for */
     JsonObject *manifest;
+    struct SundogCoreText *draft; /* the small core that drafts for it, a reference, or NULL */
+    bool is_draft_chosen;         /* or that there is none */
 } SundogCoreText;
 
 SundogCoreText *sundog_core_text_open(const SundogLibraryEntry *entry, SundogKeyring *keyring,
                                       GError **error);
 SundogCoreText *sundog_core_text_ref(SundogCoreText *text);
 void sundog_core_text_unref(SundogCoreText *text);
+/* Lets the small core draft from now on, whose vocabulary must be the same. */
+bool sundog_core_text_set_draft(SundogCoreText *text, SundogCoreText *draft, GError **error);
 /* The payload of VOCABULARY, made when first asked for; borrowed. Main context. */
 GVariant *sundog_core_text_get_vocabulary(SundogCoreText *text);
 /* A number of the profile "default", or otherwise. */

@@ -407,6 +407,10 @@ make_arguments(const SundogEngine *engine)
         add_number(arguments, "--record-bytes", settings->record_bytes);
     }
     add_number(arguments, "--gap-ms", settings->gap_ms);
+    if (engine->core->draft) {
+        g_ptr_array_add(arguments, g_strdup("--draft"));
+        g_ptr_array_add(arguments, g_strdup(engine->core->draft->path));
+    }
     g_ptr_array_add(arguments, NULL);
     return arguments;
 }

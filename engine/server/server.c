@@ -195,6 +195,9 @@ open_stores(SundogServer *server, GError **error)
         sundog_server_log(server, "warning", "%s", catalogue_error->message);
     const char *address = server->options.address;
     const char *key = server->options.key;
+    const char *draft = server->options.draft;
+    server->draft =
+        g_strdup(draft ? draft : sundog_config_get_text(server->config, "engine.draft"));
     server->address =
         g_strdup(address ? address : sundog_config_get_text(server->config, "server.address"));
     server->key = g_strdup(key ? key : sundog_config_get_text(server->config, "server.key"));
@@ -308,7 +311,8 @@ sundog_server_start(const SundogServerOptions *options, GError **error)
         return NULL;
     sundog_server_log(server, "info", "Listening on %s, port %u", server->address,
                       sundog_server_get_port(server));
-    server->options.core = server->options.engine = server->options.sundog = NULL;
+    server->options.core = server->options.draft = NULL;
+    server->options.engine = server->options.sundog = NULL;
     server->options.address = server->options.key = NULL;
     return g_steal_pointer(&server);
 }
@@ -401,6 +405,7 @@ sundog_server_free(SundogServer *server)
     sundog_server_file_release(server->file);
     sundog_log_free(server->log);
     g_free(server->address);
+    g_free(server->draft);
     g_free(server->key);
     g_free(server->started);
     g_free(server);

@@ -15,6 +15,7 @@ typedef struct SundogServer SundogServer;
 
 typedef struct {
     const char *core;      /* name or path: answers for every model; NULL: by the request's model */
+    const char *draft;     /* as the setting "engine.draft"; NULL: as configured */
     int port;              /* 0: any free one; -1: as configured */
     const char *address;   /* NULL: as configured; any but loopback needs a key */
     const char *key;       /* NULL: as configured; "" for none */

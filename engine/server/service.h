@@ -32,6 +32,7 @@ struct SundogServer {
     SundogEvents *events;
     SundogJobs *jobs;
     SundogCoreText *fixed_core; /* of `serve --core`, or NULL */
+    char *draft;                /* as "engine.draft", of `serve --draft` where it was given */
     SundogStoredResponses *stored_responses;
     GPtrArray *core_texts; /* the ones used last, newest first */
     bool is_stopping;

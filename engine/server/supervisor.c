@@ -86,8 +86,16 @@ on_log(const char *level, const char *text, void *data)
 static SundogMemoryNeed
 get_need(const SundogSupervisor *supervisor, const SundogCoreText *core)
 {
-    return sundog_memory_need_of(core, supervisor->options.memory_budget,
-                                 supervisor->options.engine.cache_bytes);
+    uint64_t budget = supervisor->options.memory_budget;
+    uint64_t cache_bytes = supervisor->options.engine.cache_bytes;
+    SundogMemoryNeed need = sundog_memory_need_of(core, budget, cache_bytes);
+    if (core->draft) {
+        SundogMemoryNeed draft = sundog_memory_need_of(core->draft, budget, cache_bytes);
+        need.fixed_bytes += draft.fixed_bytes;
+        need.least_bytes += draft.least_bytes;
+        need.most_bytes += draft.most_bytes;
+    }
+    return need;
 }
 
 static bool

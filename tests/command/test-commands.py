@@ -216,6 +216,24 @@ class Use(unittest.TestCase):
         self.assertTrue(first.stdout.strip())
         self.assertEqual(first.stdout, second.stdout)
 
+    def test_small_core_drafts(self):
+        words = ['run', NAME, '-p', 'Say hello.', '-n', '24', '--seed', '5']
+        alone, drafted = sundog(*words), sundog(*words, '--draft', NAME)
+        self.assertEqual(drafted.returncode, 0, drafted.stderr)
+        self.assertEqual(alone.stdout, drafted.stdout)
+
+    def test_other_vocabulary_is_refused(self):
+        tiny = os.path.join(os.environ['SUNDOG_SOURCE'], 'tests/prepare/tiny/q8_0-bias.gguf')
+        self.assertEqual(sundog('prepare', tiny, '-o', 'other').returncode, 0)
+        try:
+            for words in [('run', NAME, '-p', 'x', '--draft', 'other'),
+                          ('serve', '--core', NAME, '--draft', 'other', '--port', '0')]:
+                result = sundog(*words)
+                self.assertEqual(result.returncode, 1, result.stderr)
+                self.assertIn('the vocabularies differ: token 0', result.stderr)
+        finally:
+            sundog('rm', 'other', '--yes')
+
     def test_chat_from_a_pipe(self):
         result = sundog('chat', NAME, '-t', '0', '-n', '16', '--timing',
                         text='Hello.\n/again\n/fly\n\n/new\nHello.\n')

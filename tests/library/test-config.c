@@ -111,6 +111,33 @@ test_secrets(void)
     g_unlink(sundog_paths_get_config_file());
 }
 
+/* A core's own entry goes before that for all, and none drafts for itself. */
+static void
+test_drafts(void)
+{
+    static const struct {
+        const char *text, *core, *draft;
+        bool is_own;
+    } cases[] = {
+        {"", "large", NULL, false},
+        {"small", "large", "small", false},
+        {"small", "small", NULL, false},
+        {"small", "small:q8@host", NULL, false},
+        {"small", "smaller", "small", false},
+        {"large=small", "large:q4", "small", true},
+        {"large = small , other=tiny, rest", "other", "tiny", true},
+        {"large = small , other=tiny, rest", "third", "rest", false},
+        {"large=small", "larger", NULL, false},
+        {"=small,,", "large", NULL, false},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        bool is_own;
+        g_autofree char *draft = sundog_config_dup_draft(cases[i].text, cases[i].core, &is_own);
+        g_assert_cmpstr(draft, ==, cases[i].draft);
+        g_assert_cmpint(is_own, ==, cases[i].is_own);
+    }
+}
+
 int
 main(int argc, char **argv)
 {
@@ -119,6 +146,7 @@ main(int argc, char **argv)
     g_test_add_func("/config/set", test_set);
     g_test_add_func("/config/damaged", test_damaged);
     g_test_add_func("/config/migration", test_migration);
+    g_test_add_func("/config/drafts", test_drafts);
     g_test_add_func("/config/secrets", test_secrets);
     return g_test_run();
 }

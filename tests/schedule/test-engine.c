@@ -318,6 +318,32 @@ test_drafts(void)
     engine_client_clear(&client);
 }
 
+/* A small core drafts, here the core itself, which is always right: the tokens without it, greedy and
+ * sampled over many seeds, so that what is sampled keeps its distribution. */
+static void
+test_draft_core(void)
+{
+    EngineClient client;
+    const char *core = engine_client_get_core(model);
+    engine_client_start(&client, engine, core, "--draft", core, NULL);
+    g_assert_true(client.answers->ready_seen);
+    for (uint32_t seed = 0; seed < (few ? 3 : 40); seed++) {
+        SundogSubmit request = make_request(prompt, 30 + seed, 40);
+        request.temperature = seed % 4 * 0.5;
+        request.seed = seed;
+        Answer *with_drafts = engine_client_submit(&client, &request);
+        SundogSubmit beside = make_request(prompt, 20, 30);
+        Answer *other = engine_client_submit(&client, &beside);
+        engine_client_wait_ended(&client, with_drafts);
+        engine_client_wait_ended(&client, other);
+        request.flags = SUNDOG_SUBMIT_NO_PREFIX | SUNDOG_SUBMIT_NO_DRAFTS;
+        Answer *without = engine_client_submit(&client, &request);
+        engine_client_wait_ended(&client, without);
+        check_equal(with_drafts, without);
+    }
+    engine_client_clear(&client);
+}
+
 /* K6: an engine that was told to end leaves records, and the next one goes on from them with the same
  * bits. */
 static void
@@ -498,6 +524,7 @@ add_tests(void)
     g_test_add_func("/engine/context-end", test_context_end);
     g_test_add_func("/engine/killed-and-resubmitted", test_killed_and_resubmitted);
     g_test_add_func("/engine/drafts", test_drafts);
+    g_test_add_func("/engine/draft-core", test_draft_core);
     g_test_add_func("/engine/records", test_records);
     g_test_add_func("/engine/shutdown-drains", test_shutdown_drains);
     g_test_add_func("/engine/load-faults", test_load_faults);
@@ -565,6 +592,7 @@ add_scheme_tests(bool is_recurrent)
     }
     g_test_add_func("/engine/killed-and-resubmitted", test_killed_and_resubmitted);
     g_test_add_func("/engine/drafts", test_drafts);
+    g_test_add_func("/engine/draft-core", test_draft_core);
     g_test_add_func("/engine/records", test_records);
 }
 
