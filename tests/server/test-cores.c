@@ -307,6 +307,21 @@ test_unloads(void)
     assert_answers(harness, "first");
 }
 
+/* The configured small core is given to the engines that it is for, and not to its own. */
+static void
+test_draft(void)
+{
+    harness_make_core("large", hello);
+    harness_make_core("small", hello);
+    set("engine.draft", "small");
+    g_autoptr(Harness) harness = start_with_room(0);
+    assert_answers(harness, "large");
+    assert_answers(harness, "small");
+    g_assert_cmpuint(harness_count_in_log("large", "\"event\":\"draft\",\"core\":\"small"), ==, 1);
+    g_assert_cmpuint(harness_count_in_log("small", "\"event\":\"draft\""), ==, 0);
+    set("engine.draft", NULL);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -320,5 +335,6 @@ main(int argc, char **argv)
     g_test_add_func("/cores/room-after-failure", test_room_after_failure);
     g_test_add_func("/cores/keep-alive", test_keep_alive);
     g_test_add_func("/cores/unloads", test_unloads);
+    g_test_add_func("/cores/draft", test_draft);
     return g_test_run();
 }

@@ -8,6 +8,7 @@
  * else CORE.json; without any, the defaults below hold. Beside the script it appends to SCRIPT.log one
  * JSON object a line, and counts its starts there:
  *     {"event":"start","pid":1,"n":0}
+ *     {"event":"draft","core":"small"}           it was given a small core of that name
  *     {"event":"submit","id":7,"entry":0,"prompt":[1,2],"produced":[],"max_tokens":16,"seed":5,
  *      "temperature":0,"ends":[2]}
  *     {"event":"cancel","id":7,"sent":3}         sent: tokens written before the cancel was read
@@ -654,6 +655,17 @@ loop(void)
     }
 }
 
+static void
+note_draft(char **words)
+{
+    for (; words[0] && words[1]; words++) {
+        if (g_str_equal(words[0], "--draft")) {
+            g_autofree char *name = g_path_get_basename(words[1]);
+            note("{\"event\":\"draft\",\"core\":\"%s\"}", name);
+        }
+    }
+}
+
 int
 main(int argc, char **argv)
 {
@@ -665,6 +677,7 @@ main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     requests = g_ptr_array_new_with_free_func(g_free);
     open_script(argv[1]);
+    note_draft(argv);
     JsonNode *ignores = script_member("ignore_shutdown");
     if (ignores && json_node_get_boolean(ignores))
         signal(SIGTERM, SIG_IGN);
