@@ -14,9 +14,9 @@
 typedef struct SundogEngineSession SundogEngineSession;
 
 typedef struct {
-    int64_t n_threads;         /* 0: as configured */
-    int64_t context_length;    /* 0: as configured */
-    const char *draft;         /* name of a small core that drafts; NULL: as configured for this one */
+    int64_t n_threads;      /* 0: as configured */
+    int64_t context_length; /* 0: as configured */
+    const char *draft;      /* name of a small core that drafts; NULL: as configured for this one */
     GCancellable *cancellable; /* ends what waits; may be NULL */
 } SundogEngineSessionOptions;
 
