@@ -3,7 +3,9 @@
 #include "engine/schedule/drafting.h"
 
 #define FIRST_SHARE 0.5
-#define WEIGHT 0.125 /* of the newest guess */
+/* Of the newest guess: more makes the number of guesses waver, less is slow to give up (the simulator of
+ * tests/schedule judged it). */
+#define WEIGHT 0.05
 /* Of a step without guesses: a drafter that was given up is tried again after some hundreds of tokens. */
 #define FORGETTING (1.0 / 512)
 

@@ -1,8 +1,11 @@
 /*
  * simulate-schedule TRACE [--prefill TOKENS_PER_SECOND] [--decode TOKENS_PER_SECOND] [--context US]
+ *                   [--drafts N [--repeats SHARE] [--draft-decode TOKENS_PER_SECOND --agrees SHARE]]
  *
  * Plays a trace through the scheduler on a machine of the given speeds (as `sundog bench` measures
- * them) and prints what its requests would wait for, beside what no schedule could beat. A line of the
+ * them) and prints what its requests would wait for, beside what no schedule could beat; with guesses, of
+ * which n-grams are right for a share of the answers' tokens and a small core for another, beside the same
+ * without. A line of the
  * trace is a request: its arrival in milliseconds, the tokens of its prompt and of its answer.
  */
 
@@ -59,17 +62,27 @@ print_result(const SimulationResult *result, guint n_requests)
            (double)result->gap_max_us / 1e3);
     printf("last end            %9.2f s    bound %7.2f s\n", (double)result->end_us / 1e6,
            (double)result->end_bound_us / 1e6);
+    if (result->n_drafted > 0) {
+        printf("guesses  %10" G_GUINT64_FORMAT "      right %8" G_GUINT64_FORMAT "  (%.0f%%)\n",
+               result->n_drafted, result->n_accepted,
+               100.0 * (double)result->n_accepted / (double)result->n_drafted);
+    }
 }
 
 int
 main(int argc, char **argv)
 {
-    double prefill = 3000, decode = 500, context_us = 40;
+    double prefill = 3000, decode = 500, context_us = 40, draft_decode = 0, repeats = 0, agrees = 0;
+    gint n_drafts = 0;
     const GOptionEntry entries[] = {
         {"prefill", 0, 0, G_OPTION_ARG_DOUBLE, &prefill, "tokens a second", "N"},
         {"decode", 0, 0, G_OPTION_ARG_DOUBLE, &decode, "tokens a second", "N"},
         {"context", 0, 0, G_OPTION_ARG_DOUBLE, &context_us,
          "microseconds a row for each 1,000 positions before it", "US"},
+        {"drafts", 0, 0, G_OPTION_ARG_INT, &n_drafts, "guesses that a step may check", "N"},
+        {"repeats", 0, 0, G_OPTION_ARG_DOUBLE, &repeats, "of tokens that n-grams guess", "SHARE"},
+        {"draft-decode", 0, 0, G_OPTION_ARG_DOUBLE, &draft_decode, "of a small core", "N"},
+        {"agrees", 0, 0, G_OPTION_ARG_DOUBLE, &agrees, "of tokens that it guesses", "SHARE"},
         {NULL},
     };
     g_autoptr(GOptionContext) context = g_option_context_new("TRACE");
@@ -88,9 +101,18 @@ main(int argc, char **argv)
                                 .max_tokens = 512,
                                 .max_sequences = 64,
                                 .context_length = MAX_CONTEXT,
-                                .pool_pages = 64 * MAX_CONTEXT / 64};
+                                .pool_pages = 64 * MAX_CONTEXT / 64,
+                                .repeats = repeats,
+                                .draft_us = draft_decode > 0 ? 1e6 / draft_decode : 0,
+                                .agrees = agrees};
     SimulationResult result =
         simulation_run(&machine, (const SimulatedRequest *)requests->data, requests->len);
     print_result(&result, requests->len);
+    if (n_drafts > 0) {
+        machine.max_drafts = (uint32_t)n_drafts;
+        result = simulation_run(&machine, (const SimulatedRequest *)requests->data, requests->len);
+        printf("with guesses\n");
+        print_result(&result, requests->len);
+    }
     return EXIT_SUCCESS;
 }

@@ -7,12 +7,15 @@
 
 #define PAGE_TOKENS 64
 #define N_VOCABULARY 1000
+/* What answers repeat is as long. */
+#define CYCLE 97
 
-typedef struct {
+typedef struct World {
     const SimulatedMachine *machine;
     SundogStepRunner runner;
     int32_t *token;
     int64_t now_us;
+    struct World *large; /* this one's small core drafts for it; else NULL */
 } World;
 
 /* What has been seen of a request. */
@@ -33,6 +36,10 @@ forward(void *data, const SundogStepSize *size, GError **error)
 {
     World *world = data;
     uint64_t n_attended = 0;
+    if (world->large) {
+        world->large->now_us += (int64_t)world->machine->draft_us;
+        return true;
+    }
     for (uint32_t i = 0; i < size->n_tokens; i++)
         n_attended += (uint64_t)world->runner.positions[i] + 1;
     world->now_us +=
@@ -40,12 +47,33 @@ forward(void *data, const SundogStepSize *size, GError **error)
     return true;
 }
 
+/* From 0 to 1, the same for a token whoever asks. */
+static double
+draw(const SundogSampling *sampling, uint32_t salt)
+{
+    uint64_t hash = (sampling->seed * 4096 + salt) * 1000003 + sampling->position;
+    hash = (hash ^ hash >> 31) * 0x9e3779b97f4a7c15u;
+    hash = (hash ^ hash >> 29) * 0xbf58476d1ce4e5b9u;
+    return (double)(hash >> 11) / (double)(UINT64_C(1) << 53);
+}
+
+static int32_t
+choose(const World *world, const SundogSampling *sampling)
+{
+    if (draw(sampling, 0) < world->machine->repeats)
+        return (int32_t)(sampling->position % CYCLE);
+    return (int32_t)(CYCLE + draw(sampling, 1) * (N_VOCABULARY - CYCLE - 1));
+}
+
 static bool
 sample(void *data, const SundogStepSize *size, GError **error)
 {
     World *world = data;
-    for (uint32_t i = 0; i < size->n_logit_rows; i++)
-        world->token[i] = 1;
+    for (uint32_t i = 0; i < size->n_logit_rows; i++) {
+        const SundogSampling *sampling = &world->runner.sampling[i];
+        bool errs = world->large && draw(sampling, 2) >= world->machine->agrees;
+        world->token[i] = errs ? N_VOCABULARY - 1 : choose(world, sampling);
+    }
     return true;
 }
 
@@ -69,6 +97,7 @@ init_world(World *world, const SimulatedMachine *machine)
     world->runner = (SundogStepRunner){
         .max = {n_tokens, n_sequences, n_sequences, sequence_pages, 1},
         .n_vocabulary = N_VOCABULARY,
+        .max_drafts = machine->max_drafts,
         .page_tokens = PAGE_TOKENS,
         .pool_pages = machine->pool_pages,
         .tokens = g_new0(int32_t, n_tokens),
@@ -106,7 +135,8 @@ submit(SundogScheduler *scheduler, Answers *answers, const SimulatedRequest *req
 {
     g_autofree uint32_t *prompt = g_new(uint32_t, request->n_prompt);
     for (uint32_t i = 0; i < request->n_prompt; i++)
-        prompt[i] = (uint32_t)((id + i) % N_VOCABULARY);
+        prompt[i] = i % CYCLE;
+    prompt[0] = (uint32_t)(id % N_VOCABULARY);
     Answer *answer = answers_expect(answers, id, 0);
     SundogSubmit submit = {.id = id,
                            .prompt = prompt,
@@ -114,7 +144,8 @@ submit(SundogScheduler *scheduler, Answers *answers, const SimulatedRequest *req
                            .max_tokens = request->n_answer,
                            .top_p = 1,
                            .repetition_penalty = 1,
-                           .flags = SUNDOG_SUBMIT_NO_PREFIX | SUNDOG_SUBMIT_NO_DRAFTS};
+                           .seed = id,
+                           .flags = SUNDOG_SUBMIT_NO_PREFIX};
     sundog_scheduler_submit(scheduler, &submit, request->arrival_us);
     return answer;
 }
@@ -180,16 +211,19 @@ SimulationResult
 simulation_run(const SimulatedMachine *machine, const SimulatedRequest *requests,
                uint32_t n_requests)
 {
-    World world;
+    World world, small;
     init_world(&world, machine);
+    init_world(&small, machine);
+    small.large = &world;
     g_autoptr(Answers) answers = answers_new();
     g_autoptr(GByteArray) outbox = g_byte_array_new();
-    g_autoptr(SundogScheduler) scheduler =
-        sundog_scheduler_new(&(SundogSchedulerOptions){.context_length = machine->context_length,
-                                                       .max_kept_pages = 0,
-                                                       .clock = tell_time,
-                                                       .clock_data = &world},
-                             &world.runner, outbox);
+    g_autoptr(SundogScheduler) scheduler = sundog_scheduler_new(
+        &(SundogSchedulerOptions){.context_length = machine->context_length,
+                                  .max_kept_pages = 0,
+                                  .draft_runner = machine->draft_us > 0 ? &small.runner : NULL,
+                                  .clock = tell_time,
+                                  .clock_data = &world},
+        &world.runner, outbox);
     g_autofree Watched *watched = g_new0(Watched, n_requests);
     g_autoptr(GArray) firsts = g_array_new(FALSE, FALSE, sizeof(int64_t));
     g_autoptr(GArray) gaps = g_array_new(FALSE, FALSE, sizeof(int64_t));
@@ -217,8 +251,11 @@ simulation_run(const SimulatedMachine *machine, const SimulatedRequest *requests
                                .gap_p99_us = quantile(gaps, 0.99),
                                .gap_max_us = quantile(gaps, 1),
                                .end_us = world.now_us,
-                               .n_steps = statistics.n_steps};
+                               .n_steps = statistics.n_steps,
+                               .n_drafted = statistics.n_drafted_tokens,
+                               .n_accepted = statistics.n_accepted_tokens};
     find_bounds(&world, requests, n_requests, &result);
     clear_world(&world);
+    clear_world(&small);
     return result;
 }

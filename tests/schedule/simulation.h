@@ -25,6 +25,13 @@ typedef struct {
     uint32_t max_sequences;
     uint32_t context_length;
     int32_t pool_pages;
+    /* Guesses that a step may check; 0: there are none. A share `repeats` of an answer's tokens goes on
+     * with what stood before, as n-grams guess. A small core, whose step takes draft_us, guesses a share
+     * `agrees` of them; draft_us 0: there is none. */
+    uint32_t max_drafts;
+    double repeats;
+    double draft_us;
+    double agrees;
 } SimulatedMachine;
 
 typedef struct {
@@ -38,6 +45,8 @@ typedef struct {
         end_bound_us; /* no schedule ends sooner: all rows, and the steps of the longest answer */
     int64_t first_bound_us; /* median of requests that each had the machine alone */
     uint64_t n_steps;
+    uint64_t n_drafted;
+    uint64_t n_accepted;
 } SimulationResult;
 
 /* Requests in order of arrival. */
