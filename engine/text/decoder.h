@@ -28,6 +28,10 @@ bool sundog_decoder_feed(SundogDecoder *decoder, uint32_t token, GString *text);
 /* The end: appends what was held back (an incomplete character becomes U+FFFD only if `whole`, else it
  * is dropped, as when an answer ends by its length). */
 void sundog_decoder_finish(SundogDecoder *decoder, bool whole, GString *text);
+/* How many of the tokens that were fed have all their text shown; of those that share a character none has
+ * before the last. At the end, all that are no part of what was cut off: where a stop string was met, the
+ * tokens of which text stands before it. */
+size_t sundog_decoder_get_n_shown(const SundogDecoder *decoder);
 /* The stop string that was met, or NULL. */
 const char *sundog_decoder_get_stop(const SundogDecoder *decoder);
 

@@ -44,9 +44,26 @@ new_tokenizer_of_pieces(char **pieces)
     return tokenizer;
 }
 
+/* Of the pieces that were fed: those that lie in the text that is shown, and at a stop, in whose place
+ * nothing is shown, also the one that it begins in. */
+static size_t
+count_shown(char **pieces, uint32_t n_fed, size_t n_shown_bytes, bool stopped)
+{
+    size_t n = 0, begin = 0;
+    for (; n < n_fed; n++) {
+        size_t end = begin + strlen(pieces[n]);
+        if (stopped ? begin >= n_shown_bytes : end > n_shown_bytes)
+            break;
+        begin = end;
+    }
+    return n;
+}
+
 static void
 check_pieces(char **pieces, const Answer *answer)
 {
+    bool is_text = g_str_has_prefix(answer->bytes, answer->text);
+    uint32_t n_fed = 0;
     g_autoptr(SundogTokenizer) tokenizer = new_tokenizer_of_pieces(pieces);
     g_autoptr(SundogDecoder) decoder = sundog_decoder_new(tokenizer, answer->stops);
     g_autoptr(GString) text = g_string_new(NULL);
@@ -58,9 +75,15 @@ check_pieces(char **pieces, const Answer *answer)
         assert_whole_characters(text);
         g_assert_true(went_on || (!goes_on && text->len == before));
         g_assert_true(g_str_has_prefix(answer->text, text->str));
+        n_fed += went_on;
+        if (is_text)
+            g_assert_cmpuint(sundog_decoder_get_n_shown(decoder), ==,
+                             count_shown(pieces, n_fed, text->len, !goes_on));
     }
     sundog_decoder_finish(decoder, answer->whole, text);
     g_assert_cmpstr(text->str, ==, answer->text);
+    g_assert_cmpuint(sundog_decoder_get_n_shown(decoder), ==,
+                     goes_on ? n_fed : count_shown(pieces, n_fed, text->len, true));
     g_assert_cmpstr(sundog_decoder_get_stop(decoder), ==, answer->stop);
     g_assert_true(goes_on == (answer->stop == NULL));
 }
