@@ -3,6 +3,7 @@
 #include "engine/server/answer.h"
 
 #include "engine/server/answer-pieces.h"
+#include "engine/server/scores.h"
 
 static void
 tool_call_free(void *data)
@@ -15,13 +16,10 @@ tool_call_free(void *data)
 }
 
 static void
-answer_free(SundogAnswer *answer)
+choice_free(void *data)
 {
-    if (answer->form->free_data)
-        answer->form->free_data(answer->data);
+    SundogAnswer *answer = data;
     sundog_generation_unref(answer->generation);
-    sundog_completion_request_free(answer->request);
-    sundog_exchange_unref(answer->exchange);
     g_string_free(answer->reasoning, true);
     g_string_free(answer->text, true);
     g_ptr_array_unref(answer->tool_calls);
@@ -29,17 +27,38 @@ answer_free(SundogAnswer *answer)
     g_free(answer);
 }
 
-/* What the generation and the client do */
+static SundogAnswer *
+choice_new(void)
+{
+    SundogAnswer *answer = g_new0(SundogAnswer, 1);
+    answer->reasoning = g_string_new(NULL);
+    answer->text = g_string_new(NULL);
+    answer->tool_calls = g_ptr_array_new_with_free_func(tool_call_free);
+    return answer;
+}
+
+/* With all its choices. */
+static void
+answer_free(SundogAnswer *first)
+{
+    if (first->form->free_data)
+        first->form->free_data(first->data);
+    sundog_completion_request_free(first->request);
+    sundog_exchange_unref(first->exchange);
+    g_ptr_array_unref(first->choices);
+}
+
+/* What the generations and the client do */
 
 static void
 on_text(SundogGeneration *generation, const char *text, size_t n_bytes, void *data)
 {
-    SundogAnswer *answer = data;
-    answer->is_feeding = true;
+    SundogAnswer *answer = data, *first = answer->first;
+    first->is_feeding = true;
     sundog_answer_feed_pieces(answer, text, n_bytes);
-    answer->is_feeding = false;
-    if (answer->is_gone)
-        answer_free(answer);
+    first->is_feeding = false;
+    if (first->is_gone)
+        answer_free(first);
 }
 
 static void
@@ -50,32 +69,83 @@ on_progress(SundogGeneration *generation, const char *phase, double fraction, vo
 }
 
 static void
+finish(SundogAnswer *first)
+{
+    sundog_exchange_set_gone(first->exchange, NULL, NULL);
+    (first->request->stream ? first->form->end_stream : first->form->reply)(first);
+    sundog_server_keep(first->server, first->request->core, first->request->keep_alive_ms);
+    answer_free(first);
+}
+
+static void
+abandon_all(SundogAnswer *first)
+{
+    for (guint i = 0; i < first->choices->len; i++) {
+        const SundogAnswer *choice = first->choices->pdata[i];
+        sundog_supervisor_abandon(first->server->supervisor, choice->generation);
+        sundog_generation_abandon(choice->generation); /* also one that was not yet submitted */
+    }
+    sundog_server_keep(first->server, first->request->core, first->request->keep_alive_ms);
+}
+
+static void
+fail(SundogAnswer *first, const SundogApiError *error)
+{
+    sundog_exchange_set_gone(first->exchange, NULL, NULL);
+    abandon_all(first);
+    if (first->form->fail)
+        first->form->fail(first, error);
+    else
+        sundog_exchange_fail(first->exchange, sundog_api_error_copy(error));
+    answer_free(first);
+}
+
+/* Cancelled by its name, a request ends with all its choices. Each tells of its end, the last one of all. */
+static void
+cancel_others(SundogAnswer *first)
+{
+    for (guint i = 0, n = first->choices->len; i < n && first->n_open > 0; i++) {
+        const SundogAnswer *choice = first->choices->pdata[i];
+        bool is_last = first->n_open == 1;
+        if (sundog_generation_is_over(choice->generation))
+            continue;
+        sundog_supervisor_cancel(first->server->supervisor, choice->generation->name);
+        if (is_last)
+            return;
+    }
+}
+
+static void
 on_ended(SundogGeneration *generation, const SundogApiError *error, void *data)
 {
-    SundogAnswer *answer = data;
-    sundog_exchange_set_gone(answer->exchange, NULL, NULL);
-    if (!error) {
-        sundog_answer_finish_pieces(answer, generation->state == SUNDOG_GENERATION_STOP);
-        (answer->request->stream ? answer->form->end_stream : answer->form->reply)(answer);
-    } else if (answer->form->fail)
-        answer->form->fail(answer, error);
-    else
-        sundog_exchange_fail(answer->exchange, sundog_api_error_copy(error));
-    sundog_server_keep(answer->server, answer->request->core, answer->request->keep_alive_ms);
-    answer_free(answer);
+    SundogAnswer *answer = data, *first = answer->first;
+    if (error) {
+        fail(first, error);
+        return;
+    }
+    first->is_feeding = true;
+    sundog_answer_finish_pieces(answer, generation->state == SUNDOG_GENERATION_STOP);
+    if (first->request->stream && first->form->end_choice && !first->is_gone)
+        first->form->end_choice(answer);
+    first->is_feeding = false;
+    if (first->is_gone)
+        answer_free(first);
+    else if (--first->n_open == 0)
+        finish(first);
+    else if (generation->state == SUNDOG_GENERATION_CANCELLED)
+        cancel_others(first);
 }
 
 static void
 on_gone(void *data)
 {
-    SundogAnswer *answer = data;
-    sundog_supervisor_abandon(answer->server->supervisor, answer->generation);
-    sundog_server_keep(answer->server, answer->request->core, answer->request->keep_alive_ms);
+    SundogAnswer *first = data;
+    abandon_all(first);
     /* Told to a client that does not read, a piece may be what ends it. */
-    if (answer->is_feeding)
-        answer->is_gone = true;
+    if (first->is_feeding)
+        first->is_gone = true;
     else
-        answer_free(answer);
+        answer_free(first);
 }
 
 /* Beginning */
@@ -85,7 +155,7 @@ static SundogApiError *
 check_length(SundogServer *server, const SundogCompletionRequest *request, const GArray *tokens)
 {
     uint32_t context = sundog_server_get_context(server, request->core);
-    if (tokens->len < context)
+    if (tokens->len < context + (request->submit.max_tokens == 0))
         return NULL;
     g_autofree char *n_prompt = g_strdup_printf("%u", tokens->len);
     g_autofree char *n_context = g_strdup_printf("%u", context);
@@ -99,31 +169,81 @@ static void
 make_generation(SundogAnswer *answer, GArray *tokens, SundogAutomaton *automaton)
 {
     const SundogCompletionRequest *request = answer->request;
-    bool tells_progress = request->stream && request->progress && answer->form->progress;
-    answer->generation =
+    bool tells_progress = answer->index == 0 && request->stream && request->progress;
+    SundogGeneration *generation =
         sundog_generation_new(answer->form->id_prefix, answer->form->endpoint, request->core,
                               tokens, (const char *const *)request->stops);
-    answer->generation->submit = request->submit;
+    generation->submit = request->submit;
+    generation->submit.seed += answer->index;
+    if (answer->index > 0) {
+        sundog_generation_follow(generation, answer->first->generation);
+        generation->submit.flags &= ~(uint32_t)SUNDOG_SUBMIT_SCORE_PROMPT;
+    }
     if (request->biases)
-        sundog_generation_set_biases(answer->generation, request->biases);
+        sundog_generation_set_biases(generation, request->biases);
+    if (request->breakers)
+        sundog_generation_set_breakers(generation, request->breakers);
     if (automaton)
-        sundog_generation_constrain(answer->generation, automaton);
-    answer->generation->data = answer;
-    answer->generation->calls = (SundogGenerationCalls){
-        .text = on_text, .progress = tells_progress ? on_progress : NULL, .ended = on_ended};
+        sundog_generation_constrain(generation, automaton);
+    generation->data = answer;
+    generation->calls = (SundogGenerationCalls){
+        .text = on_text,
+        .progress = tells_progress && answer->form->progress ? on_progress : NULL,
+        .ended = on_ended};
+    answer->generation = generation;
+}
+
+static GArray *
+copy_tokens(const GArray *tokens)
+{
+    GArray *copy = g_array_sized_new(false, false, sizeof(uint32_t), tokens->len);
+    return g_array_append_vals(copy, tokens->data, tokens->len);
+}
+
+/* Makes the choices beside the first. prompt: as the template rendered it, or NULL. */
+static bool
+add_choices(SundogAnswer *first, const char *prompt, SundogApiError **error)
+{
+    for (guint i = 1; i < first->request->n_choices; i++) {
+        SundogAutomaton *automaton = sundog_answer_constrain(first->request, prompt, error);
+        if (*error)
+            return false;
+        SundogAnswer *choice = choice_new();
+        choice->exchange = first->exchange;
+        choice->server = first->server;
+        choice->request = first->request;
+        choice->form = first->form;
+        choice->data = first->data;
+        choice->created = first->created;
+        choice->index = i;
+        choice->first = first;
+        g_ptr_array_add(first->choices, choice);
+        make_generation(choice, copy_tokens(first->generation->prompt), automaton);
+        sundog_answer_begin_pieces(choice, prompt);
+    }
+    return true;
 }
 
 static void
-submit(SundogAnswer *answer)
+submit(SundogAnswer *first)
 {
-    g_autoptr(SundogGeneration) generation = sundog_generation_ref(answer->generation);
-    SundogServer *server = answer->server;
-    if (answer->request->stream)
-        sundog_exchange_begin_stream(answer->exchange);
-    sundog_exchange_set_gone(answer->exchange, on_gone, answer);
-    if (answer->form->begin)
-        answer->form->begin(answer);
-    sundog_supervisor_submit(server->supervisor, generation);
+    SundogServer *server = first->server;
+    g_autoptr(GPtrArray) generations =
+        g_ptr_array_new_with_free_func((GDestroyNotify)sundog_generation_unref);
+    for (guint i = 0; i < first->choices->len; i++) {
+        const SundogAnswer *choice = first->choices->pdata[i];
+        g_ptr_array_add(generations, sundog_generation_ref(choice->generation));
+    }
+    if (first->request->stream)
+        sundog_exchange_begin_stream(first->exchange);
+    sundog_exchange_set_gone(first->exchange, on_gone, first);
+    first->n_open = generations->len;
+    if (first->form->begin)
+        first->form->begin(first);
+    /* The first may fail at once, and the others be over with it. */
+    for (guint i = 0; i < generations->len; i++)
+        if (!sundog_generation_is_over(generations->pdata[i]))
+            sundog_supervisor_submit(server->supervisor, generations->pdata[i]);
 }
 
 static SundogApiError *
@@ -159,13 +279,16 @@ on_encoded(SundogEncoded *encoded, void *data)
         encoded->error = check(answer, encoded->tokens);
     if (!encoded->error)
         automaton = sundog_answer_constrain(answer->request, prompt, &encoded->error);
+    if (!encoded->error) {
+        make_generation(answer, g_steal_pointer(&encoded->tokens), automaton);
+        sundog_answer_begin_pieces(answer, prompt);
+        add_choices(answer, prompt, &encoded->error);
+    }
     if (encoded->error) {
         sundog_exchange_fail(answer->exchange, g_steal_pointer(&encoded->error));
         answer_free(answer);
         return;
     }
-    make_generation(answer, g_steal_pointer(&encoded->tokens), automaton);
-    sundog_answer_begin_pieces(answer, prompt);
     submit(answer);
 }
 
@@ -173,16 +296,16 @@ void
 sundog_answer_start(SundogExchange *exchange, SundogCompletionRequest *request,
                     const SundogAnswerForm *form, void *data)
 {
-    SundogAnswer *answer = g_new0(SundogAnswer, 1);
+    SundogAnswer *answer = choice_new();
+    answer->first = answer;
+    answer->choices = g_ptr_array_new_with_free_func(choice_free);
+    g_ptr_array_add(answer->choices, answer);
     answer->exchange = sundog_exchange_ref(exchange);
     answer->server = sundog_exchange_get_server(exchange);
     answer->request = request;
     answer->form = form;
     answer->data = data;
     answer->created = g_get_real_time() / G_USEC_PER_SEC;
-    answer->reasoning = g_string_new(NULL);
-    answer->text = g_string_new(NULL);
-    answer->tool_calls = g_ptr_array_new_with_free_func(tool_call_free);
     sundog_completion_request_settle(request);
     sundog_prompt_encode_async(&request->prompt, request->core, exchange, on_encoded, answer);
 }
@@ -214,11 +337,23 @@ sundog_answer_get_n_prompt(const SundogAnswer *answer)
 guint
 sundog_answer_get_n_cached(const SundogAnswer *answer)
 {
-    return answer->generation->n_cached;
+    return answer->first->generation->n_cached;
 }
 
 guint
 sundog_answer_get_n_produced(const SundogAnswer *answer)
 {
-    return answer->generation->produced->len;
+    guint n = 0;
+    for (guint i = 0; i < answer->first->choices->len; i++)
+        n += ((const SundogAnswer *)answer->first->choices->pdata[i])->generation->produced->len;
+    return n;
+}
+
+guint
+sundog_answer_take_scores(SundogAnswer *answer, guint *first)
+{
+    *first = answer->n_told_scores;
+    if (answer->request->tells_scores)
+        answer->n_told_scores = sundog_scores_count(answer->generation);
+    return answer->n_told_scores;
 }

@@ -6,6 +6,10 @@
  * stream; the form's begin; then pieces of reasoning, text and tool calls as they come, which are kept
  * here as well; then the form's end, or its fail. A client that leaves ends it without a further call.
  *
+ * An answer may have several choices, each an answer of its own that shares the first one's request,
+ * exchange and form. Choice i draws with the request's seed + i, so that each can be had alone as well. The
+ * prompt is computed once. A dialect that knows no choices is told of the only one.
+ *
  * All on the server's main context. Plain answers of slow generations: the connection is silent until
  * the answer is whole, since JSON has no place for a sign of life and HTTP no second status; clients
  * with short timeouts ask for a stream. The kernel's keep-alive probes tell a client that is gone.
@@ -42,7 +46,9 @@ typedef struct {
     void (*tool_call)(SundogAnswer *answer, guint index);
     void (*arguments)(SundogAnswer *answer, guint index, const char *text, size_t n_bytes);
     void (*progress)(SundogAnswer *answer, const char *phase, double fraction);
-    /* It ended well: one of them ends the stream, the other replies with the whole. */
+    /* A choice ended well, in a stream; may be NULL. */
+    void (*end_choice)(SundogAnswer *answer);
+    /* All ended well: one of them ends the stream, the other replies with the whole. Of the first choice. */
     void (*end_stream)(SundogAnswer *answer);
     void (*reply)(SundogAnswer *answer);
     /* It failed on its way; NULL: as the exchange fails. */
@@ -62,8 +68,13 @@ struct SundogAnswer {
     GString *text;
     GPtrArray *tool_calls;      /* SundogToolCall */
     SundogOutputParser *parser; /* NULL where all is content */
-    bool is_feeding;            /* pieces are being told: what they came from must stay */
-    bool is_gone;               /* the client left meanwhile */
+    guint index;                /* of the choice */
+    guint n_told_scores;        /* tokens whose log probabilities went out in the stream */
+    SundogAnswer *first; /* the first choice: this one, mostly. What follows counts there alone */
+    GPtrArray *choices;  /* SundogAnswer, in their order */
+    guint n_open;        /* of them, not over */
+    bool is_feeding;     /* pieces are being told: what they came from must stay */
+    bool is_gone;        /* the client left meanwhile */
 };
 
 /* Begins the answer; replies in any case. Takes request and data. */
@@ -73,7 +84,11 @@ void sundog_answer_start(SundogExchange *exchange, SundogCompletionRequest *requ
 SundogAnswerReason sundog_answer_get_reason(const SundogAnswer *answer);
 /* The client's stop string that ended it, or NULL. */
 const char *sundog_answer_get_stop(const SundogAnswer *answer);
-/* Tokens of prompt and answer; cached: of the prompt, taken from earlier requests. */
+/* Tokens of prompt and answer; cached: of the prompt, taken from earlier requests. Of all choices
+ * together, the prompt counted once. */
 guint sundog_answer_get_n_prompt(const SundogAnswer *answer);
 guint sundog_answer_get_n_cached(const SundogAnswer *answer);
 guint sundog_answer_get_n_produced(const SundogAnswer *answer);
+/* The tokens of this choice whose log probabilities may be told in the stream now and were not: first to
+ * the end that is returned, which counts as told. The two are equal where none were asked for. */
+guint sundog_answer_take_scores(SundogAnswer *answer, guint *first);

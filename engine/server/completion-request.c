@@ -16,6 +16,7 @@ sundog_completion_request_new(void)
     request->prompt.adds_turn = true;
     request->keep_alive_ms = -1;
     request->submit.max_tokens = UINT32_MAX;
+    request->n_choices = request->n_told = 1;
     return request;
 }
 
@@ -47,6 +48,7 @@ sundog_completion_request_free(SundogCompletionRequest *request)
     g_free(request->grammar);
     g_strfreev(request->choices);
     g_clear_pointer(&request->biases, g_array_unref);
+    g_clear_pointer(&request->breakers, g_array_unref);
     g_strfreev(request->stops);
     g_free(request);
 }
@@ -88,49 +90,11 @@ sundog_completion_request_read_stops(SundogCompletionRequest *request, JsonObjec
     return true;
 }
 
-static bool
-read_seed(SundogCompletionRequest *request, JsonObject *object, SundogApiError **error)
+void
+sundog_completion_request_set_scores(SundogCompletionRequest *request, guint n_scores)
 {
-    int64_t seed = -1;
-    if (!sundog_field_read_integer(object, SUNDOG_FIELD_SEED, &seed, error))
-        return false;
-    bool is_given = sundog_field_get(object, "seed") && seed != -1;
-    request->submit.seed = is_given ? (uint64_t)seed : g_random_int();
-    return true;
-}
-
-bool
-sundog_completion_request_read_sampling(SundogCompletionRequest *request, JsonObject *object,
-                                        SundogApiError **error)
-{
-    const SundogCoreText *core = request->core;
-    SundogSubmit *submit = &request->submit;
-    int64_t top_k = (int64_t)sundog_core_text_get_sampling(core, "top_k", 0);
-    int64_t window = 0;
-    bool reuses_prefix = true;
-    submit->temperature = sundog_core_text_get_sampling(core, "temperature", 1);
-    submit->top_p = sundog_core_text_get_sampling(core, "top_p", 1);
-    submit->min_p = sundog_core_text_get_sampling(core, "min_p", 0);
-    submit->repetition_penalty = sundog_core_text_get_sampling(core, "repetition_penalty", 1);
-    bool read =
-        sundog_field_read_number(object, SUNDOG_FIELD_TEMPERATURE, &submit->temperature, error) &&
-        sundog_field_read_number(object, SUNDOG_FIELD_TOP_P, &submit->top_p, error) &&
-        sundog_field_read_number(object, SUNDOG_FIELD_MIN_P, &submit->min_p, error) &&
-        sundog_field_read_number(object, SUNDOG_FIELD_REPEAT_PENALTY, &submit->repetition_penalty,
-                                 error) &&
-        sundog_field_read_number(object, SUNDOG_FIELD_REPETITION_PENALTY,
-                                 &submit->repetition_penalty, error) &&
-        sundog_field_read_number(object, SUNDOG_FIELD_PRESENCE_PENALTY, &submit->presence_penalty,
-                                 error) &&
-        sundog_field_read_number(object, SUNDOG_FIELD_FREQUENCY_PENALTY, &submit->frequency_penalty,
-                                 error) &&
-        sundog_field_read_integer(object, SUNDOG_FIELD_TOP_K, &top_k, error) &&
-        sundog_field_read_integer(object, SUNDOG_FIELD_REPEAT_LAST_N, &window, error) &&
-        sundog_field_read_boolean(object, SUNDOG_FIELD_CACHE_PROMPT, &reuses_prefix, error);
-    submit->top_k = (int32_t)MAX(top_k, 0);
-    submit->penalty_window = window < 0 ? INT32_MAX : (uint32_t)window;
-    submit->flags = reuses_prefix ? 0 : SUNDOG_SUBMIT_NO_PREFIX;
-    return read && read_seed(request, object, error);
+    request->submit.n_scores = n_scores;
+    request->tells_scores = n_scores > 0;
 }
 
 static JsonNode *

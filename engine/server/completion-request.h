@@ -9,6 +9,9 @@
 #include "engine/server/prompt.h"
 #include "engine/wire/messages.h"
 
+/* Answers to one request. */
+#define SUNDOG_MAX_CHOICES 16
+
 typedef enum {
     SUNDOG_TOOL_CHOICE_AUTO,
     SUNDOG_TOOL_CHOICE_NONE,
@@ -48,6 +51,11 @@ typedef struct {
     bool progress;         /* comments in the stream before the first token */
     char **stops;          /* NULL-terminated, or NULL */
     GArray *biases;        /* SundogTokenBias, or NULL */
+    GArray *breakers;      /* uint32_t, tokens over which DRY does not look, or NULL */
+    guint n_choices;       /* answers that are made, each with the seed one further; at least 1 */
+    guint n_told;          /* of them, the best ones, which the client is told */
+    bool tells_scores;     /* log probabilities, of which submit says how many */
+    bool echo;             /* the prompt goes before the answer */
     int64_t keep_alive_ms; /* how long the core stays loaded unused after it; -1: for ever */
     /* Sampling, seed and max_tokens; UINT32_MAX where the client sets no limit. */
     SundogSubmit submit;
@@ -64,6 +72,8 @@ void sundog_completion_request_free(SundogCompletionRequest *request);
  * Ollama's options; the core's profile where they are absent. Needs the core. */
 bool sundog_completion_request_read_sampling(SundogCompletionRequest *request, JsonObject *object,
                                              SundogApiError **error);
+/* How many entries of log probabilities are told of each token; 0: none. */
+void sundog_completion_request_set_scores(SundogCompletionRequest *request, guint n_scores);
 /* A text or a list of texts. */
 bool sundog_completion_request_read_stops(SundogCompletionRequest *request, JsonObject *object,
                                           const char *key, SundogApiError **error);

@@ -114,6 +114,20 @@ take_tokens(SundogEngine *engine, GVariant *payload)
 }
 
 static void
+take_scores(SundogEngine *engine, GVariant *payload)
+{
+    SundogScores scores;
+    g_autoptr(GError) error = NULL;
+    if (!sundog_scores_unpack(payload, &scores, &error)) {
+        sundog_engine_say(engine, "error", "%s", error->message);
+        return;
+    }
+    SundogGeneration *generation = sundog_request_queue_find(engine->queue, scores.id);
+    if (generation)
+        sundog_generation_score(generation, &scores);
+}
+
+static void
 take_finish(SundogEngine *engine, GVariant *payload)
 {
     SundogFinish finish;
@@ -215,6 +229,9 @@ sundog_engine_take_frame(SundogEngine *engine, uint32_t type, GVariant *payload)
         break;
     case SUNDOG_MESSAGE_TOKENS:
         take_tokens(engine, payload);
+        break;
+    case SUNDOG_MESSAGE_SCORES:
+        take_scores(engine, payload);
         break;
     case SUNDOG_MESSAGE_FINISH:
         take_finish(engine, payload);

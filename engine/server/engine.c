@@ -101,6 +101,8 @@ fail_all(SundogEngine *engine, SundogApiError *error)
     g_autoptr(SundogApiError) owned = error;
     g_autoptr(GPtrArray) all = sundog_request_queue_dup_all(engine->queue);
     for (guint i = 0; i < all->len; i++) {
+        if (sundog_generation_is_over(all->pdata[i])) /* another choice of one that was failed */
+            continue;
         sundog_engine_cancel_in_process(engine, all->pdata[i]);
         sundog_engine_end_request(engine, all->pdata[i], SUNDOG_GENERATION_FAILED,
                                   sundog_api_error_copy(owned));
@@ -113,7 +115,8 @@ fits(SundogEngine *engine, SundogGeneration *generation)
 {
     uint32_t n_prompt = generation->prompt->len;
     uint32_t context = engine->ready.context_length;
-    if (n_prompt < context) {
+    bool only_prompt = generation->submit.max_tokens == 0;
+    if (n_prompt < context + only_prompt) {
         generation->submit.max_tokens = MIN(generation->submit.max_tokens, context - n_prompt);
         return true;
     }
@@ -265,6 +268,8 @@ give_up_poison(SundogEngine *engine, const char *reason)
     g_autoptr(GPtrArray) given_up = sundog_request_queue_put_back(engine->queue);
     for (guint i = 0; i < given_up->len; i++) {
         SundogGeneration *generation = given_up->pdata[i];
+        if (sundog_generation_is_over(generation))
+            continue;
         sundog_engine_say(engine, "error", "The request %s is given up: the engine ended with it",
                           generation->name);
         sundog_engine_end_request(

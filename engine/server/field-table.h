@@ -29,48 +29,76 @@
     X(TEXT_OR_NUMBER, "\"string\",\"number\"") \
     X(TEXT_OR_BOOLEAN, "\"string\",\"boolean\"")
 
-#define SUNDOG_NUMBER_FIELDS(X)                                                                   \
-    X(AFTER, "after", INTEGER, 0, SUNDOG_MAX_EXACT, 0,                                            \
-      "the number of the last line that is known")                                                \
-    X(FREQUENCY_PENALTY, "frequency_penalty", NUMBER, -100, 100, SUNDOG_NO_DEFAULT,               \
-      "taken off a token's logit for each time that it stands there")                             \
-    X(MAX_COMPLETION_TOKENS, "max_completion_tokens", INTEGER, -1, UINT32_MAX, SUNDOG_NO_DEFAULT, \
-      "the most tokens of an answer; -1 for as many as fit")                                      \
-    X(MAX_OUTPUT_TOKENS, "max_output_tokens", INTEGER, 1, UINT32_MAX, SUNDOG_NO_DEFAULT,          \
-      "the most tokens of an answer")                                                             \
-    X(MAX_TOKENS, "max_tokens", INTEGER, -1, UINT32_MAX, SUNDOG_NO_DEFAULT,                       \
-      "the most tokens of an answer; -1 for as many as fit")                                      \
-    X(MESSAGE_MAX_TOKENS, "max_tokens", INTEGER, 1, UINT32_MAX, SUNDOG_NO_DEFAULT,                \
-      "the most tokens of an answer")                                                             \
-    X(MIN_P, "min_p", NUMBER, 0, 1, SUNDOG_NO_DEFAULT,                                            \
-      "leaves out tokens less likely than this share of the likeliest")                           \
-    X(N_PREDICT, "n_predict", INTEGER, -1, UINT32_MAX, SUNDOG_NO_DEFAULT,                         \
-      "the most tokens of an answer; -1 for as many as fit")                                      \
-    X(NUM_PREDICT, "num_predict", INTEGER, -2, UINT32_MAX, SUNDOG_NO_DEFAULT,                     \
-      "the most tokens of an answer; below 1 for as many as fit")                                 \
-    X(PRESENCE_PENALTY, "presence_penalty", NUMBER, -100, 100, SUNDOG_NO_DEFAULT,                 \
-      "taken off the logit of a token that stands there already")                                 \
-    X(REPEAT_LAST_N, "repeat_last_n", INTEGER, -1, INT32_MAX, 0,                                  \
-      "how many tokens before the next the penalties look at; -1 or 0 for all")                   \
-    X(REPEAT_PENALTY, "repeat_penalty", NUMBER, 0.01, 100, SUNDOG_NO_DEFAULT,                     \
-      "divides the logit of a token that stands there already")                                   \
-    X(REPETITION_PENALTY, "repetition_penalty", NUMBER, 0.01, 100, SUNDOG_NO_DEFAULT,             \
-      "as repeat_penalty")                                                                        \
-    X(SEED, "seed", INTEGER, -SUNDOG_MAX_EXACT, SUNDOG_MAX_EXACT, -1,                             \
-      "of the random numbers; -1 for another one each time")                                      \
-    X(TEMPERATURE, "temperature", NUMBER, 0, 100, SUNDOG_NO_DEFAULT,                              \
-      "how even the choice is; 0 for the likeliest token")                                        \
-    X(TOP_K, "top_k", INTEGER, -1, INT32_MAX, SUNDOG_NO_DEFAULT,                                  \
-      "how many of the likeliest tokens are chosen from; below 1 for all")                        \
-    X(TOP_P, "top_p", NUMBER, 0, 1, SUNDOG_NO_DEFAULT,                                            \
-      "how much probability the tokens that are chosen from have together")
+#define SUNDOG_NUMBER_FIELDS(X)                                                                    \
+    X(AFTER, "after", INTEGER, 0, SUNDOG_MAX_EXACT, 0,                                             \
+      "the number of the last line that is known")                                                 \
+    X(BEST_OF, "best_of", INTEGER, 1, 16, 1,                                                       \
+      "answers that are made, of which the n likeliest are told")                                  \
+    X(COMPLETION_LOGPROBS, "logprobs", INTEGER, 0, 20, SUNDOG_NO_DEFAULT,                          \
+      "log probabilities: of each token and of so many of the likeliest in its place")             \
+    X(DRY_ALLOWED_LENGTH, "dry_allowed_length", INTEGER, 0, INT32_MAX, 2,                          \
+      "how long a run may be said again before it counts")                                         \
+    X(DRY_BASE, "dry_base", NUMBER, 0, 100, 1.75,                                                  \
+      "what the penalty grows by with each token of the run")                                      \
+    X(DRY_MULTIPLIER, "dry_multiplier", NUMBER, 0, 100, 0,                                         \
+      "penalty of a token that would go on repeating; 0 for none")                                 \
+    X(DRY_PENALTY_LAST_N, "dry_penalty_last_n", INTEGER, -1, INT32_MAX, -1,                        \
+      "how many tokens before the next are looked at for that; -1 for all")                        \
+    X(FREQUENCY_PENALTY, "frequency_penalty", NUMBER, -100, 100, SUNDOG_NO_DEFAULT,                \
+      "taken off a token's logit for each time that it stands there")                              \
+    X(MAX_COMPLETION_TOKENS, "max_completion_tokens", INTEGER, -1, UINT32_MAX, SUNDOG_NO_DEFAULT,  \
+      "the most tokens of an answer; -1 for as many as fit")                                       \
+    X(MAX_OUTPUT_TOKENS, "max_output_tokens", INTEGER, 1, UINT32_MAX, SUNDOG_NO_DEFAULT,           \
+      "the most tokens of an answer")                                                              \
+    X(MAX_TOKENS, "max_tokens", INTEGER, -1, UINT32_MAX, SUNDOG_NO_DEFAULT,                        \
+      "the most tokens of an answer; -1 for as many as fit")                                       \
+    X(MESSAGE_MAX_TOKENS, "max_tokens", INTEGER, 1, UINT32_MAX, SUNDOG_NO_DEFAULT,                 \
+      "the most tokens of an answer")                                                              \
+    X(MIN_P, "min_p", NUMBER, 0, 1, SUNDOG_NO_DEFAULT,                                             \
+      "leaves out tokens less likely than this share of the likeliest")                            \
+    X(N, "n", INTEGER, 1, 16, 1, "how many answers; each has the seed one further")                \
+    X(N_PREDICT, "n_predict", INTEGER, -1, UINT32_MAX, SUNDOG_NO_DEFAULT,                          \
+      "the most tokens of an answer; -1 for as many as fit")                                       \
+    X(N_PROBS, "n_probs", INTEGER, 0, 20, 0,                                                       \
+      "log probabilities: of each token and of so many of the likeliest in its place")             \
+    X(NUM_PREDICT, "num_predict", INTEGER, -2, UINT32_MAX, SUNDOG_NO_DEFAULT,                      \
+      "the most tokens of an answer; below 1 for as many as fit")                                  \
+    X(PRESENCE_PENALTY, "presence_penalty", NUMBER, -100, 100, SUNDOG_NO_DEFAULT,                  \
+      "taken off the logit of a token that stands there already")                                  \
+    X(REPEAT_LAST_N, "repeat_last_n", INTEGER, -1, INT32_MAX, 0,                                   \
+      "how many tokens before the next the penalties look at; -1 or 0 for all")                    \
+    X(REPEAT_PENALTY, "repeat_penalty", NUMBER, 0.01, 100, SUNDOG_NO_DEFAULT,                      \
+      "divides the logit of a token that stands there already")                                    \
+    X(REPETITION_PENALTY, "repetition_penalty", NUMBER, 0.01, 100, SUNDOG_NO_DEFAULT,              \
+      "as repeat_penalty")                                                                         \
+    X(SEED, "seed", INTEGER, -SUNDOG_MAX_EXACT, SUNDOG_MAX_EXACT, -1,                              \
+      "of the random numbers; -1 for another one each time")                                       \
+    X(TEMPERATURE, "temperature", NUMBER, 0, 100, SUNDOG_NO_DEFAULT,                               \
+      "how even the choice is; 0 for the likeliest token")                                         \
+    X(TOP_K, "top_k", INTEGER, -1, INT32_MAX, SUNDOG_NO_DEFAULT,                                   \
+      "how many of the likeliest tokens are chosen from; below 1 for all")                         \
+    X(TOP_LOGPROBS, "top_logprobs", INTEGER, 0, 20, 0,                                             \
+      "log probabilities of so many of the likeliest tokens in the place of each")                 \
+    X(TOP_N_SIGMA, "top_n_sigma", NUMBER, -1, 1000, 0,                                             \
+      "leaves out tokens whose logits are more standard deviations below the best; 0 or less for " \
+      "none")                                                                                      \
+    X(TOP_P, "top_p", NUMBER, 0, 1, SUNDOG_NO_DEFAULT,                                             \
+      "how much probability the tokens that are chosen from have together")                        \
+    X(TYPICAL_P, "typical_p", NUMBER, 0, 1, 1,                                                     \
+      "as top_p, but the tokens whose information is nearest to the mean come first")              \
+    X(XTC_PROBABILITY, "xtc_probability", NUMBER, 0, 1, 0,                                         \
+      "how often all but the worst of the likely tokens are left out")                             \
+    X(XTC_THRESHOLD, "xtc_threshold", NUMBER, 0, 1, 0.1,                                           \
+      "from which probability on a token is likely")
 
 #define SUNDOG_BOOLEAN_FIELDS(X)                                                                   \
     X(ADD_GENERATION_PROMPT, "add_generation_prompt", BOOLEAN, 0, 0, 1, "begins the model's turn") \
     X(ADD_SPECIAL, "add_special", BOOLEAN, 0, 0, 0, "with the tokens that begin and end a text")   \
     X(BACKGROUND, "background", BOOLEAN, 0, 0, 0, "not supported")                                 \
     X(CACHE_PROMPT, "cache_prompt", BOOLEAN, 0, 0, 1, "uses what earlier prompts have computed")   \
+    X(ECHO, "echo", BOOLEAN, 0, 0, 0, "the prompt goes before the answer")                         \
     X(LINES_STREAM, "stream", BOOLEAN, 0, 0, 1, "tells the answer as it comes")                    \
+    X(LOGPROBS, "logprobs", BOOLEAN, 0, 0, 0, "log probabilities of the tokens")                   \
     X(PARALLEL_TOOL_CALLS, "parallel_tool_calls", BOOLEAN, 0, 0, 1, "several calls in an answer")  \
     X(PARSE_SPECIAL, "parse_special", BOOLEAN, 0, 0, 1, "reads control tokens in the text")        \
     X(RAW, "raw", BOOLEAN, 0, 0, 0, "the prompt goes to the model as it is")                       \
@@ -86,6 +114,8 @@
     X(CONTENT, "content", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "the text")                              \
     X(CORE, "core", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "a core's name")                               \
     X(DESTINATION, "destination", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "the second name")               \
+    X(DRY_SEQUENCE_BREAKERS, "dry_sequence_breakers", LIST, 0, 0, SUNDOG_NO_DEFAULT,              \
+      "texts over which no run is looked for")                                                    \
     X(FORMAT, "format", TEXT_OR_OBJECT, 0, 0, SUNDOG_NO_DEFAULT, "json, or a schema")             \
     X(FROM, "from", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "a file that is there already")                \
     X(GRAMMAR, "grammar", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "what an answer may be, in GBNF")        \
@@ -93,6 +123,8 @@
       "texts of which one is the answer")                                                         \
     X(GUIDED_REGEX, "guided_regex", TEXT, 0, 0, SUNDOG_NO_DEFAULT,                                \
       "an expression that the answer fits")                                                       \
+    X(INCLUDE, "include", LIST, 0, 0, SUNDOG_NO_DEFAULT,                                          \
+      "message.output_text.logprobs tells log probabilities")                                     \
     X(INPUT, "input", TEXT_OR_LIST, 0, 0, SUNDOG_NO_DEFAULT, "a question, or items")              \
     X(INPUT_EXTRA, "input_extra", LIST, 0, 0, SUNDOG_NO_DEFAULT,                                  \
       "files that go before, each with filename and text")                                        \

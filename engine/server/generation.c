@@ -18,6 +18,7 @@ sundog_generation_new(const char *prefix, const char *endpoint, SundogCoreText *
     generation->decoder = sundog_decoder_new(core->tokenizer, stops);
     generation->prompt = prompt;
     generation->produced = g_array_new(false, false, sizeof(uint32_t));
+    generation->scores = g_array_new(false, false, sizeof(SundogTokenScore));
     generation->started_at = g_get_real_time();
     generation->submitted_us = g_get_monotonic_time();
     return generation;
@@ -39,8 +40,11 @@ sundog_generation_unref(SundogGeneration *generation)
     sundog_core_text_unref(generation->core);
     g_array_unref(generation->prompt);
     g_array_unref(generation->produced);
+    g_array_unref(generation->scores);
+    sundog_generation_unref(generation->leader);
     g_free(generation->automaton);
     g_clear_pointer(&generation->biases, g_array_unref);
+    g_clear_pointer(&generation->breakers, g_array_unref);
     g_free(generation->name);
     g_free(generation);
 }
@@ -52,11 +56,25 @@ sundog_generation_is_over(const SundogGeneration *generation)
 }
 
 void
+sundog_generation_follow(SundogGeneration *generation, SundogGeneration *leader)
+{
+    generation->leader = sundog_generation_ref(leader);
+}
+
+void
 sundog_generation_set_biases(SundogGeneration *generation, GArray *biases)
 {
     generation->biases = g_array_ref(biases);
     generation->submit.biases = (const SundogTokenBias *)(const void *)biases->data;
     generation->submit.n_biases = biases->len;
+}
+
+void
+sundog_generation_set_breakers(SundogGeneration *generation, GArray *breakers)
+{
+    generation->breakers = g_array_ref(breakers);
+    generation->submit.dry.breakers = (const uint32_t *)(const void *)breakers->data;
+    generation->submit.dry.n_breakers = breakers->len;
 }
 
 void
@@ -78,6 +96,10 @@ sundog_generation_pack(SundogGeneration *generation, uint64_t id)
     submit.n_produced = generation->produced->len;
     submit.ends = (const uint32_t *)(const void *)generation->core->ends->data;
     submit.n_ends = generation->core->ends->len;
+    if (generation->leader && !sundog_generation_is_over(generation->leader))
+        submit.follows = generation->leader->id;
+    if (submit.n_produced > 0) /* and so the whole prompt was scored */
+        submit.flags &= ~(uint32_t)SUNDOG_SUBMIT_SCORE_PROMPT;
     generation->id = id;
     generation->was_in_step = false;
     return sundog_submit_pack(&submit);
@@ -104,6 +126,38 @@ sundog_generation_feed(SundogGeneration *generation, uint32_t index, uint32_t to
     bool goes_on = sundog_decoder_feed(generation->decoder, token, text);
     give_text(generation, text);
     return goes_on;
+}
+
+/* The first position that has scores: no token stands before a prompt's first. */
+static guint
+get_first_scored(const SundogGeneration *generation)
+{
+    bool scores_prompt = generation->submit.flags & SUNDOG_SUBMIT_SCORE_PROMPT;
+    return scores_prompt ? 1 : generation->prompt->len;
+}
+
+void
+sundog_generation_score(SundogGeneration *generation, const SundogScores *scores)
+{
+    guint n_each = generation->submit.n_scores;
+    if (scores->n_each != n_each)
+        return;
+    guint next = get_first_scored(generation) + generation->scores->len / n_each;
+    if (scores->position > next || scores->position + scores->n_tokens <= next)
+        return;
+    guint n_known = next - scores->position;
+    g_array_append_vals(generation->scores, scores->entries + (size_t)n_known * n_each,
+                        (scores->n_tokens - n_known) * n_each);
+}
+
+const SundogTokenScore *
+sundog_generation_get_scores(const SundogGeneration *generation, guint position)
+{
+    guint n_each = generation->submit.n_scores, first = get_first_scored(generation);
+    if (n_each == 0 || position < first ||
+        (position - first + 1) * n_each > generation->scores->len)
+        return NULL;
+    return &g_array_index(generation->scores, SundogTokenScore, (position - first) * n_each);
 }
 
 void

@@ -42,11 +42,14 @@ struct SundogGeneration {
     const char *endpoint; /* static */
     SundogCoreText *core;
     SundogDecoder *decoder;
-    GArray *prompt;      /* uint32_t */
-    GArray *produced;    /* uint32_t */
-    uint32_t *automaton; /* words of the constraint, or NULL; in `submit` */
-    GArray *biases;      /* SundogTokenBias, or NULL; in `submit` */
-    SundogSubmit submit; /* arrays are filled in when it is sent */
+    GArray *prompt;   /* uint32_t */
+    GArray *produced; /* uint32_t */
+    GArray *scores;   /* SundogTokenScore, submit.n_scores a token, those of the prompt first */
+    SundogGeneration *leader; /* another choice of the same prompt, or NULL */
+    uint32_t *automaton;      /* words of the constraint, or NULL; in `submit` */
+    GArray *biases;           /* SundogTokenBias, or NULL; in `submit` */
+    GArray *breakers;         /* uint32_t, or NULL; in `submit` */
+    SundogSubmit submit;      /* arrays are filled in when it is sent */
     SundogGenerationCalls calls;
     void *data;
     SundogGenerationState state;
@@ -72,14 +75,24 @@ SundogGeneration *sundog_generation_ref(SundogGeneration *generation);
 void sundog_generation_unref(SundogGeneration *generation);
 
 bool sundog_generation_is_over(const SundogGeneration *generation);
+/* Lets the prompt of `leader`, of which a reference is taken, be computed for both. Before it is
+ * submitted. */
+void sundog_generation_follow(SundogGeneration *generation, SundogGeneration *leader);
 /* Adds to tokens' logits; a reference to the biases (SundogTokenBias) is taken. Before it is submitted. */
 void sundog_generation_set_biases(SundogGeneration *generation, GArray *biases);
+/* Tokens over which DRY does not look; a reference is taken. Before it is submitted. */
+void sundog_generation_set_breakers(SundogGeneration *generation, GArray *breakers);
 /* Holds the answer to an automaton, which is taken. Before it is submitted. */
 void sundog_generation_constrain(SundogGeneration *generation, SundogAutomaton *automaton);
 /* The payload of SUBMIT under this id, floating. */
 GVariant *sundog_generation_pack(SundogGeneration *generation, uint64_t id);
 /* Takes token number index; false once a stop string ended it. Tokens known already are ignored. */
 bool sundog_generation_feed(SundogGeneration *generation, uint32_t index, uint32_t token);
+/* Takes the scores of tokens that come next; those known already are ignored. */
+void sundog_generation_score(SundogGeneration *generation, const SundogScores *scores);
+/* The entries [submit.n_scores] of the token at a position of prompt and answer, or NULL. */
+const SundogTokenScore *sundog_generation_get_scores(const SundogGeneration *generation,
+                                                     guint position);
 /* Ends it and calls back. error NULL unless state is FAILED; taken. */
 void sundog_generation_end(SundogGeneration *generation, SundogGenerationState state,
                            SundogApiError *error);

@@ -45,6 +45,9 @@
  *   "fault": CODE, "fault_at": [0]   FAULT of that code in place of the token of that index
  *   "late_cancel": [0]       tokens still written after a cancel; -1: cancels are ignored
  *   "at": [0], DEATH         dies in place of the token of that index (those resumed are counted)
+ * Scores, where a request wants them: a token's log probability is its number modulo 64, negative, over 8;
+ * its rivals are the tokens that follow it by number. A prompt's come once it was read.
+ *
  * DEATH is one of
  *   "die": "exit" with "status": [1] | "abort" | "kill" | "close" (closes its output and sleeps)
  *        | "garbage" (writes bytes that are no frame and sleeps)
@@ -84,6 +87,8 @@ typedef struct {
     bool admitted;
     bool held; /* at the gate, and the log has it */
     bool cancelled;
+    uint32_t n_scores;
+    uint32_t *scored; /* [n_prompt] the prompt, where it is to be scored */
     int64_t submitted_us;
     int64_t first_us; /* of the first token, or 0 */
     int64_t next_us;  /* when to act next; INT64_MAX: never */
@@ -366,6 +371,13 @@ print_tokens(const uint32_t *tokens, uint32_t n_tokens)
 }
 
 static void
+request_free(void *data)
+{
+    g_free(((Request *)data)->scored);
+    g_free(data);
+}
+
+static void
 note_submit(const SundogSubmit *submit, int entry)
 {
     g_autofree char *prompt = print_tokens(submit->prompt, submit->n_prompt);
@@ -407,6 +419,9 @@ submit_request(GVariant *payload)
         .n_prefill_left = MAX(get_int(entry, "prefill_steps", 1), 1),
         .submitted_us = g_get_monotonic_time(),
     };
+    request->n_scores = submit.n_scores;
+    if (submit.flags & SUNDOG_SUBMIT_SCORE_PROMPT)
+        request->scored = g_memdup2(submit.prompt, submit.n_prompt * sizeof *submit.prompt);
     for (uint32_t i = 0; i < submit.n_prompt; i++)
         request->salt = request->salt * 31 + submit.prompt[i];
     request->next_us = request->submitted_us;
@@ -466,6 +481,21 @@ next_token(const Request *request)
 }
 
 static void
+send_scores(const Request *request, uint32_t position, const uint32_t *tokens, uint32_t n_tokens)
+{
+    uint32_t n = n_tokens * request->n_scores;
+    if (n == 0)
+        return;
+    g_autofree SundogTokenScore *entries = g_new0(SundogTokenScore, n);
+    for (uint32_t i = 0; i < n; i++) {
+        entries[i].token = tokens[i / request->n_scores] + i % request->n_scores;
+        entries[i].log_probability = -(double)(entries[i].token % 64) / 8;
+    }
+    const SundogScores scores = {request->id, position, request->n_scores, entries, n_tokens};
+    send(SUNDOG_MESSAGE_SCORES, sundog_scores_pack(&scores));
+}
+
+static void
 prefill(Request *request)
 {
     if (!request->admitted) {
@@ -482,6 +512,8 @@ prefill(Request *request)
         uint32_t n_cached = (uint32_t)get_int(request->entry, "n_cached", 0);
         send(SUNDOG_MESSAGE_PREFILL,
              g_variant_new("(tuuu)", request->id, (uint32_t)n_done, request->n_prompt, n_cached));
+        if (request->scored && request->n_prefill_left == 0)
+            send_scores(request, 1, request->scored + 1, request->n_prompt - 1);
     }
     if (request->n_prefill_left > 0) {
         int64_t n_steps = MAX(get_int(request->entry, "prefill_steps", 1), 1);
@@ -552,6 +584,7 @@ play(void)
         if (request->n_prefill_left > 0) {
             prefill(request);
         } else if (produce(request, &token)) {
+            send_scores(request, request->n_prompt + request->index, &token, 1);
             g_variant_builder_add(&rows, "(tuu)", request->id, request->index, token);
             g_ptr_array_add(in_step, request);
         }
@@ -675,7 +708,7 @@ main(int argc, char **argv)
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGPIPE, SIG_IGN);
-    requests = g_ptr_array_new_with_free_func(g_free);
+    requests = g_ptr_array_new_with_free_func(request_free);
     open_script(argv[1]);
     note_draft(argv);
     JsonNode *ignores = script_member("ignore_shutdown");

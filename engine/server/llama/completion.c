@@ -7,6 +7,7 @@
 #include "engine/server/openai/completions.h"
 #include "engine/server/openai/request.h"
 #include "engine/server/routes.h"
+#include "engine/server/scores.h"
 #include <string.h>
 
 static const char *const stop_types[] = {[SUNDOG_ANSWER_STOP] = "eos",
@@ -56,13 +57,37 @@ append_last(const SundogAnswer *answer, GString *json)
     append_timings(answer, json);
 }
 
+/* Those of the tokens whose text was told since the last time. */
+static void
+append_scores(SundogAnswer *answer, GString *json)
+{
+    guint first, end = sundog_answer_take_scores(answer, &first);
+    if (first == end)
+        return;
+    g_string_append(json, ",\"completion_probabilities\":[");
+    sundog_scores_append(json, answer->generation, first, end, true);
+    g_string_append_c(json, ']');
+}
+
 static GString *
-make_object(const char *text, size_t n_bytes, bool is_last)
+make_object(SundogAnswer *answer, const char *text, size_t n_bytes, bool is_last)
 {
     GString *json = g_string_new("{\"index\":0,\"content\":");
     sundog_json_text_append_n(json, text, n_bytes);
     g_string_append_printf(json, ",\"stop\":%s", is_last ? "true" : "false");
+    append_scores(answer, json);
     return json;
+}
+
+/* llama-server tells log probabilities where it is asked for rivals. */
+static bool
+read_scores(SundogCompletionRequest *request, JsonObject *object, SundogApiError **error)
+{
+    int64_t n_rivals = 0;
+    if (!sundog_field_read_integer(object, SUNDOG_FIELD_N_PROBS, &n_rivals, error))
+        return false;
+    sundog_completion_request_set_scores(request, n_rivals > 0 ? 1 + (guint)n_rivals : 0);
+    return true;
 }
 
 static void
@@ -75,14 +100,14 @@ send_object(SundogAnswer *answer, const GString *json)
 static void
 send_text(SundogAnswer *answer, const char *text, size_t n_bytes)
 {
-    g_autoptr(GString) json = make_object(text, n_bytes, false);
+    g_autoptr(GString) json = make_object(answer, text, n_bytes, false);
     send_object(answer, json);
 }
 
 static void
 end_stream(SundogAnswer *answer)
 {
-    g_autoptr(GString) json = make_object("", 0, true);
+    g_autoptr(GString) json = make_object(answer, "", 0, true);
     append_last(answer, json);
     send_object(answer, json);
     sundog_exchange_end(answer->exchange);
@@ -91,7 +116,7 @@ end_stream(SundogAnswer *answer)
 static void
 reply(SundogAnswer *answer)
 {
-    g_autoptr(GString) json = make_object(answer->text->str, answer->text->len, true);
+    g_autoptr(GString) json = make_object(answer, answer->text->str, answer->text->len, true);
     append_last(answer, json);
     g_string_append_c(json, '}');
     sundog_exchange_reply_text(answer->exchange, SOUP_STATUS_OK, "application/json", json->str,
@@ -122,7 +147,7 @@ sundog_llama_answer(SundogExchange *exchange, const char *endpoint,
     if (sundog_field_read_text(object, SUNDOG_FIELD_MODEL, &model, &error) &&
         (request = sundog_completion_request_new_for(exchange, model, &error)) &&
         sundog_openai_request_read(request, object, &include_usage, &error) &&
-        read_prompt(request, object, &error))
+        read_scores(request, object, &error) && read_prompt(request, object, &error))
         sundog_answer_start(exchange, g_steal_pointer(&request), form, NULL);
     else
         sundog_exchange_fail(exchange, error);

@@ -4,6 +4,7 @@
 
 #include "engine/format/json.h"
 #include "engine/server/json-text.h"
+#include "engine/server/scores.h"
 
 /* The end of a line but the last. */
 #define NOT_DONE ",\"done\":false}\n"
@@ -64,9 +65,22 @@ append_text(const SundogAnswer *answer, GString *json, const char *text, size_t 
     g_string_append(json, is_chat(answer) ? "}" : "");
 }
 
+/* Those of the tokens whose text was told since the last time. */
+static void
+append_scores(SundogAnswer *answer, GString *json)
+{
+    guint first, end = sundog_answer_take_scores(answer, &first);
+    if (first == end)
+        return;
+    g_string_append(json, ",\"logprobs\":[");
+    sundog_scores_append(json, answer->generation, first, end, false);
+    g_string_append_c(json, ']');
+}
+
 static void
 send_line(SundogAnswer *answer, GString *json)
 {
+    append_scores(answer, json);
     g_string_append(json, NOT_DONE);
     sundog_exchange_send(answer->exchange, json->str, json->len);
 }
@@ -140,6 +154,7 @@ end_stream(SundogAnswer *answer)
         append_head(answer, json);
     }
     append_text(answer, json, "", 0, NULL, 0, false);
+    append_scores(answer, json);
     append_last(answer, json);
     g_string_append_c(json, '\n');
     sundog_exchange_send(answer->exchange, json->str, json->len);
@@ -153,6 +168,7 @@ reply(SundogAnswer *answer)
     append_head(answer, json);
     append_text(answer, json, answer->text->str, answer->text->len, answer->reasoning->str,
                 answer->reasoning->len, true);
+    append_scores(answer, json);
     append_last(answer, json);
     sundog_exchange_reply_text(answer->exchange, SOUP_STATUS_OK, "application/json", json->str,
                                json->len);

@@ -125,7 +125,6 @@ check_later(JsonObject *object, SundogApiError **error)
 {
     static const char *const lists[] = {"context", "images"};
     static const char *const texts[] = {"template"};
-    bool logprobs = false;
     for (size_t i = 0; i < G_N_ELEMENTS(lists); i++) {
         JsonArray *list = NULL;
         if (!sundog_field_get_array(object, lists[i], &list, error))
@@ -142,9 +141,19 @@ check_later(JsonObject *object, SundogApiError **error)
             return sundog_api_error_set(error, SUNDOG_API_ERROR_UNSUPPORTED, texts[i], texts[i],
                                         NULL);
     }
-    return sundog_field_get_boolean(object, "logprobs", &logprobs, error) &&
-           (!logprobs || sundog_api_error_set(error, SUNDOG_API_ERROR_UNSUPPORTED, "logprobs",
-                                              "logprobs", NULL));
+    return true;
+}
+
+static bool
+read_scores(SundogCompletionRequest *request, JsonObject *object, SundogApiError **error)
+{
+    bool logprobs = false;
+    int64_t n_rivals = 0;
+    if (!sundog_field_read_boolean(object, SUNDOG_FIELD_LOGPROBS, &logprobs, error) ||
+        !sundog_field_read_integer(object, SUNDOG_FIELD_TOP_LOGPROBS, &n_rivals, error))
+        return false;
+    sundog_completion_request_set_scores(request, logprobs ? 1 + (guint)n_rivals : 0);
+    return true;
 }
 
 SundogCompletionRequest *
@@ -159,7 +168,8 @@ sundog_ollama_request_read(SundogExchange *exchange, JsonObject *object, SundogA
     if (!sundog_field_read_boolean(object, SUNDOG_FIELD_LINES_STREAM, &request->stream, error) ||
         !sundog_ollama_read_keep_alive(object, &request->keep_alive_ms, error) ||
         !check_later(object, error) || !read_options(request, object, error) ||
-        !read_format(request, object, error) || !read_think(request, object, error))
+        !read_format(request, object, error) || !read_think(request, object, error) ||
+        !read_scores(request, object, error))
         return NULL;
     return g_steal_pointer(&request);
 }

@@ -5,14 +5,17 @@
 #include "engine/server/fields.h"
 #include "engine/server/json-text.h"
 #include "engine/server/openai/request.h"
+#include "engine/server/scores.h"
 #include <string.h>
 
 /* The form's own part of an answer. */
 typedef struct {
     SundogOpenaiKind kind;
     bool include_usage;
-    bool has_role; /* the first delta went out */
-    GString *head; /* members that all chunks begin with */
+    uint32_t begun;                          /* a bit a choice: its first chunk went out */
+    GString *head;                           /* members that all chunks begin with */
+    char *echo;                              /* the prompt, or NULL */
+    size_t n_characters[SUNDOG_MAX_CHOICES]; /* of a choice's text whose tokens were told */
 } Form;
 
 static const char *const reasons[] = {[SUNDOG_ANSWER_STOP] = "stop",
@@ -26,6 +29,7 @@ form_free(void *data)
     Form *form = data;
     if (form->head)
         g_string_free(form->head, true);
+    g_free(form->echo);
     g_free(form);
 }
 
@@ -90,6 +94,62 @@ append_call(GString *json, guint index, const SundogToolCall *call, const char *
     g_string_append(json, "}}");
 }
 
+/* Whose log probabilities a chunk tells. */
+typedef enum { SCORES_OF_PROMPT = 1, SCORES_OF_NEW = 2 } Scored;
+
+/* "logprobs": of the prompt, and of the choice's tokens whose text was told and they were not. */
+static void
+append_scores(SundogAnswer *answer, GString *json, unsigned scored)
+{
+    const SundogGeneration *generation = answer->generation;
+    guint first = answer->n_told_scores, end = first, n_prompt = generation->prompt->len;
+    if (scored & SCORES_OF_NEW)
+        end = sundog_answer_take_scores(answer, &first);
+    g_string_append(json, ",\"logprobs\":");
+    if (!answer->request->tells_scores || (first == end && !(scored & SCORES_OF_PROMPT))) {
+        g_string_append(json, "null");
+    } else if (is_chat(answer)) {
+        g_string_append(json, "{\"content\":[");
+        sundog_scores_append(json, generation, first, end, false);
+        g_string_append(json, "],\"refusal\":null}");
+    } else {
+        sundog_scores_append_lists(json, generation, answer->first->generation,
+                                   scored & SCORES_OF_PROMPT ? 0 : n_prompt + first, n_prompt + end,
+                                   &((Form *)answer->data)->n_characters[answer->index]);
+    }
+}
+
+/* piece: what the choice says; reason: why it ended, or NULL while there is more to come. */
+static void
+append_choice(SundogAnswer *answer, GString *json, const char *piece, unsigned scored,
+              const char *reason)
+{
+    g_string_append_printf(json, "{\"index\":%u,", answer->index);
+    g_string_append(json, piece);
+    append_scores(answer, json, scored);
+    if (reason)
+        g_string_append_printf(json, ",\"finish_reason\":\"%s\"}", reason);
+    else
+        g_string_append(json, ",\"finish_reason\":null}");
+}
+
+/* The prompt as it was sent, or what its tokens say. Owned by the caller. */
+static char *
+dup_prompt(const SundogAnswer *answer)
+{
+    const GArray *tokens = answer->generation->prompt;
+    if (answer->request->prompt.text)
+        return g_strdup(answer->request->prompt.text);
+    g_autoptr(SundogDecoder) decoder =
+        sundog_decoder_new(answer->generation->core->tokenizer, NULL);
+    GString *text = g_string_new(NULL);
+    sundog_decoder_begin_text(decoder);
+    for (guint i = 0; i < tokens->len; i++)
+        sundog_decoder_feed(decoder, g_array_index(tokens, uint32_t, i), text);
+    sundog_decoder_finish(decoder, true, text);
+    return g_string_free(text, false);
+}
+
 /* Streams */
 
 static void
@@ -108,6 +168,8 @@ begin(SundogAnswer *answer)
     sundog_json_text_append(form->head, generation->core->name);
     g_string_append_printf(form->head, ",\"system_fingerprint\":\"%s\"",
                            generation->core->fingerprint);
+    if (answer->request->echo)
+        form->echo = dup_prompt(answer);
 }
 
 static void
@@ -123,33 +185,40 @@ send_chunk(SundogAnswer *answer, const GString *rest)
 }
 
 static void
-send_choice(SundogAnswer *answer, const GString *piece)
+send_choice(SundogAnswer *answer, const char *piece, unsigned scored)
 {
-    g_autoptr(GString) rest = g_string_new(",\"choices\":[{\"index\":0,");
-    g_string_append_len(rest, piece->str, (gssize)piece->len);
-    g_string_append(rest, ",\"logprobs\":null,\"finish_reason\":null}]");
+    g_autoptr(GString) rest = g_string_new(",\"choices\":[");
+    append_choice(answer, rest, piece, scored, NULL);
+    g_string_append_c(rest, ']');
     send_chunk(answer, rest);
 }
 
+/* What a choice begins with: its role, or the prompt that is echoed. */
 static void
-send_role(SundogAnswer *answer)
+begin_choice(SundogAnswer *answer)
 {
     Form *form = answer->data;
-    if (form->has_role || !is_chat(answer))
+    uint32_t bit = (uint32_t)1 << answer->index;
+    if (form->begun & bit)
         return;
-    form->has_role = true;
-    g_autoptr(GString) piece = g_string_new("\"delta\":{\"role\":\"assistant\",\"content\":\"\"}");
-    send_choice(answer, piece);
+    form->begun |= bit;
+    if (is_chat(answer))
+        send_choice(answer, "\"delta\":{\"role\":\"assistant\",\"content\":\"\"}", 0);
+    if (form->echo) {
+        g_autoptr(GString) piece = g_string_new("\"text\":");
+        sundog_json_text_append(piece, form->echo);
+        send_choice(answer, piece->str, SCORES_OF_PROMPT);
+    }
 }
 
 static void
 send_piece(SundogAnswer *answer, const char *key, const char *text, size_t n_bytes)
 {
-    send_role(answer);
+    begin_choice(answer);
     g_autoptr(GString) piece = g_string_new(key);
     sundog_json_text_append_n(piece, text, n_bytes);
     g_string_append(piece, is_chat(answer) ? "}" : "");
-    send_choice(answer, piece);
+    send_choice(answer, piece->str, SCORES_OF_NEW);
 }
 
 static void
@@ -169,11 +238,11 @@ send_reasoning(SundogAnswer *answer, const char *text, size_t n_bytes)
 static void
 send_tool_call(SundogAnswer *answer, guint index)
 {
-    send_role(answer);
+    begin_choice(answer);
     g_autoptr(GString) piece = g_string_new("\"delta\":{\"tool_calls\":[");
     append_call(piece, index, answer->tool_calls->pdata[index], "");
     g_string_append(piece, "]}");
-    send_choice(answer, piece);
+    send_choice(answer, piece->str, SCORES_OF_NEW);
 }
 
 static void
@@ -183,7 +252,7 @@ send_arguments(SundogAnswer *answer, guint index, const char *text, size_t n_byt
     g_string_append_printf(piece, "{\"index\":%u,\"function\":{\"arguments\":", index);
     sundog_json_text_append_n(piece, text, n_bytes);
     g_string_append(piece, "}}]}");
-    send_choice(answer, piece);
+    send_choice(answer, piece->str, SCORES_OF_NEW);
 }
 
 static void
@@ -197,17 +266,20 @@ send_progress(SundogAnswer *answer, const char *phase, double fraction)
 }
 
 static void
-end_stream(SundogAnswer *answer)
+end_choice(SundogAnswer *answer)
 {
-    send_role(answer);
-    g_autoptr(GString) rest = g_string_new(NULL);
-    g_string_append_printf(rest,
-                           ",\"choices\":[{\"index\":0,%s,\"logprobs\":null,"
-                           "\"finish_reason\":\"%s\"}],",
-                           is_chat(answer) ? "\"delta\":{}" : "\"text\":\"\"",
-                           reasons[sundog_answer_get_reason(answer)]);
+    begin_choice(answer);
+    g_autoptr(GString) rest = g_string_new(",\"choices\":[");
+    append_choice(answer, rest, is_chat(answer) ? "\"delta\":{}" : "\"text\":\"\"", SCORES_OF_NEW,
+                  reasons[sundog_answer_get_reason(answer)]);
+    g_string_append(rest, "],");
     append_measured(answer, rest);
     send_chunk(answer, rest);
+}
+
+static void
+end_stream(SundogAnswer *answer)
+{
     if (((const Form *)answer->data)->include_usage) {
         g_autoptr(GString) usage = g_string_new(",\"choices\":[],");
         append_usage(answer, usage);
@@ -240,20 +312,56 @@ append_message(const SundogAnswer *answer, GString *json)
     g_string_append(json, n_calls > 0 ? "]}" : "}");
 }
 
+static int
+compare_means(const void *left, const void *right)
+{
+    const SundogAnswer *const *a = left, *const *b = right;
+    double first = sundog_scores_get_mean((*a)->generation);
+    double second = sundog_scores_get_mean((*b)->generation);
+    return first != second ? (first > second ? -1 : 1) : (int)(*a)->index - (int)(*b)->index;
+}
+
+/* The choices that are told, borrowed; all, or the likeliest of them. */
+static GPtrArray *
+list_told(const SundogAnswer *first)
+{
+    GPtrArray *told = g_ptr_array_copy(first->choices, NULL, NULL);
+    g_ptr_array_set_free_func(told, NULL);
+    if (first->request->n_told < told->len)
+        g_ptr_array_sort(told, compare_means);
+    g_ptr_array_set_size(told, (int)first->request->n_told);
+    return told;
+}
+
+static void
+append_whole(SundogAnswer *answer, GString *json)
+{
+    const char *echo = ((const Form *)answer->data)->echo;
+    g_autoptr(GString) piece = g_string_new(NULL);
+    if (is_chat(answer)) {
+        append_message(answer, piece);
+    } else {
+        g_autofree char *text = g_strconcat(echo ? echo : "", answer->text->str, NULL);
+        g_string_append(piece, "\"text\":");
+        sundog_json_text_append(piece, text);
+    }
+    append_choice(answer, json, piece->str, SCORES_OF_NEW | (echo ? SCORES_OF_PROMPT : 0),
+                  reasons[sundog_answer_get_reason(answer)]);
+}
+
 static void
 reply(SundogAnswer *answer)
 {
     const GString *head = ((Form *)answer->data)->head;
     g_autoptr(GString) json = g_string_new_len(head->str, (gssize)head->len);
-    g_string_append(json, ",\"choices\":[{\"index\":0,");
-    if (is_chat(answer)) {
-        append_message(answer, json);
-    } else {
-        g_string_append(json, "\"text\":");
-        sundog_json_text_append_n(json, answer->text->str, answer->text->len);
+    g_autoptr(GPtrArray) told = list_told(answer);
+    for (guint i = 0; i < told->len; i++) {
+        SundogAnswer *choice = told->pdata[i];
+        choice->index = i;
+        g_string_append(json, i > 0 ? "," : ",\"choices\":[");
+        append_whole(choice, json);
     }
-    g_string_append_printf(json, ",\"logprobs\":null,\"finish_reason\":\"%s\"}],",
-                           reasons[sundog_answer_get_reason(answer)]);
+    g_string_append(json, "],");
     append_usage(answer, json);
     g_string_append_c(json, ',');
     append_measured(answer, json);
@@ -266,8 +374,8 @@ reply(SundogAnswer *answer)
     {                                                                                     \
         .endpoint = endpoint_path, .id_prefix = prefix, .begin = begin,                   \
         .reasoning = send_reasoning, .text = send_text, .tool_call = send_tool_call,      \
-        .arguments = send_arguments, .progress = send_progress, .end_stream = end_stream, \
-        .reply = reply, .free_data = form_free,                                           \
+        .arguments = send_arguments, .progress = send_progress, .end_choice = end_choice, \
+        .end_stream = end_stream, .reply = reply, .free_data = form_free,                 \
     }
 
 static const SundogAnswerForm forms[] = {
@@ -289,6 +397,7 @@ sundog_openai_answer(SundogExchange *exchange, SundogOpenaiKind kind,
     if (sundog_field_read_text(object, SUNDOG_FIELD_MODEL, &model, &error) &&
         (request = sundog_completion_request_new_for(exchange, model, &error)) &&
         sundog_openai_request_read(request, object, &include_usage, &error) &&
+        sundog_openai_choices_read(request, object, kind == SUNDOG_OPENAI_CHAT, &error) &&
         read_prompt(request, object, &error)) {
         Form *form = g_new0(Form, 1);
         *form = (Form){.kind = kind, .include_usage = include_usage};

@@ -13,7 +13,6 @@ typedef enum {
     NOT_NULL,     /* any value */
     NOT_EMPTY,    /* a list, object or text with something in it */
     NOT_FALSE,    /* true, or a number that is not 0 */
-    NOT_ONE,      /* another number than 1 */
     NOT_NONE,     /* another text than "none" */
     NOT_TEXT_LIST /* other modalities than ["text"] */
 } Refused;
@@ -23,10 +22,8 @@ static const struct {
     const char *key;
     Refused refused;
 } later[] = {
-    {"audio", NOT_NULL},           {"best_of", NOT_ONE},     {"echo", NOT_FALSE},
-    {"function_call", NOT_NONE},   {"functions", NOT_EMPTY}, {"logprobs", NOT_FALSE},
-    {"modalities", NOT_TEXT_LIST}, {"n", NOT_ONE},           {"prediction", NOT_NULL},
-    {"top_logprobs", NOT_FALSE},
+    {"audio", NOT_NULL},     {"function_call", NOT_NONE},   {"functions", NOT_EMPTY},
+    {"mirostat", NOT_FALSE}, {"modalities", NOT_TEXT_LIST}, {"prediction", NOT_NULL},
 };
 
 static bool
@@ -72,8 +69,6 @@ is_refused(JsonNode *node, Refused refused)
         return !is_empty(node);
     case NOT_FALSE:
         return !is_false(node);
-    case NOT_ONE:
-        return json_node_get_value_type(node) != G_TYPE_INT64 || json_node_get_int(node) != 1;
     case NOT_NONE:
         return !is_text(node, "none");
     default:
@@ -93,20 +88,23 @@ check_later(JsonObject *object, SundogApiError **error)
     return true;
 }
 
-/* -1 or absent: as much as fits. The newer name wins. */
+/* -1 or absent: as much as fits; 0 where the prompt is what is wanted. The newer name wins. */
 static bool
 read_max_tokens(SundogCompletionRequest *request, JsonObject *object, SundogApiError **error)
 {
     int64_t n = -1;
     const char *keys[] = {"n_predict", "max_tokens", "max_completion_tokens"};
     const char *last = keys[0];
+    bool echo = false;
     for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
         if (sundog_field_get(object, keys[i]))
             last = keys[i];
         if (!sundog_field_get_integer(object, keys[i], -1, UINT32_MAX, &n, error))
             return false;
     }
-    if (n == 0)
+    if (!sundog_field_read_boolean(object, SUNDOG_FIELD_ECHO, &echo, error))
+        return false;
+    if (n == 0 && !echo)
         return sundog_api_error_set(error, SUNDOG_API_ERROR_OUT_OF_RANGE, last, last, "0", "1",
                                     "the context", NULL);
     request->submit.max_tokens = n < 0 ? UINT32_MAX : (uint32_t)n;
@@ -174,4 +172,90 @@ sundog_openai_request_read(SundogCompletionRequest *request, JsonObject *object,
            read_max_tokens(request, object, error) &&
            sundog_completion_request_read_sampling(request, object, error) &&
            read_biases(request, object, error) && sundog_openai_tools_read(request, object, error);
+}
+
+/* Choices */
+
+static bool
+refuse(SundogApiError **error, const char *field, const char *reason)
+{
+    return sundog_api_error_set(error, SUNDOG_API_ERROR_INVALID_VALUE, field, field, reason, NULL);
+}
+
+static bool
+read_chat_scores(SundogCompletionRequest *request, JsonObject *object, SundogApiError **error)
+{
+    bool logprobs = false;
+    int64_t n_rivals = 0;
+    if (!sundog_field_read_boolean(object, SUNDOG_FIELD_LOGPROBS, &logprobs, error) ||
+        !sundog_field_read_integer(object, SUNDOG_FIELD_TOP_LOGPROBS, &n_rivals, error))
+        return false;
+    if (n_rivals > 0 && !logprobs)
+        return refuse(error, "top_logprobs", "logprobs must be true for that");
+    sundog_completion_request_set_scores(request, logprobs ? 1 + (guint)n_rivals : 0);
+    return true;
+}
+
+/* A number here; false is told by some clients. */
+static bool
+read_completion_scores(SundogCompletionRequest *request, JsonObject *object, SundogApiError **error)
+{
+    JsonNode *node = sundog_field_get(object, "logprobs");
+    int64_t n_rivals = -1;
+    bool is_off = node && json_node_get_value_type(node) == G_TYPE_BOOLEAN && is_false(node);
+    if (!is_off &&
+        !sundog_field_read_integer(object, SUNDOG_FIELD_COMPLETION_LOGPROBS, &n_rivals, error))
+        return false;
+    sundog_completion_request_set_scores(request, (guint)(n_rivals + 1));
+    return true;
+}
+
+/* Where the prompt is told with log probabilities, or alone, its tokens are scored. */
+static bool
+read_echo(SundogCompletionRequest *request, JsonObject *object, bool is_chat,
+          SundogApiError **error)
+{
+    if (!sundog_field_read_boolean(object, SUNDOG_FIELD_ECHO, &request->echo, error))
+        return false;
+    if (request->echo && is_chat)
+        return sundog_api_error_set(error, SUNDOG_API_ERROR_UNSUPPORTED, "echo", "echo", NULL);
+    bool only_prompt = request->submit.max_tokens == 0;
+    if (only_prompt && request->n_choices > 1)
+        return refuse(error, "n", "the prompt alone has one answer");
+    if (only_prompt || (request->echo && request->tells_scores))
+        request->submit.flags |= SUNDOG_SUBMIT_SCORE_PROMPT;
+    if (only_prompt)
+        request->submit.n_scores = MAX(request->submit.n_scores, 1);
+    return true;
+}
+
+static bool
+read_numbers(SundogCompletionRequest *request, JsonObject *object, bool is_chat,
+             SundogApiError **error)
+{
+    int64_t n = 1, best_of = 1;
+    if (!sundog_field_read_integer(object, SUNDOG_FIELD_N, &n, error) ||
+        !sundog_field_read_integer(object, SUNDOG_FIELD_BEST_OF, &best_of, error))
+        return false;
+    if (best_of > 1 && is_chat)
+        return sundog_api_error_set(error, SUNDOG_API_ERROR_UNSUPPORTED, "best_of", "best_of",
+                                    NULL);
+    if (best_of > 1 && best_of < n)
+        return refuse(error, "best_of", "it is no less than n");
+    if (best_of > n && request->stream)
+        return refuse(error, "best_of", "the best are known when all are whole: without stream");
+    request->n_told = (guint)n;
+    request->n_choices = (guint)MAX(n, best_of);
+    if (best_of > n)
+        request->submit.n_scores = MAX(request->submit.n_scores, 1);
+    return true;
+}
+
+bool
+sundog_openai_choices_read(SundogCompletionRequest *request, JsonObject *object, bool is_chat,
+                           SundogApiError **error)
+{
+    return (is_chat ? read_chat_scores : read_completion_scores)(request, object, error) &&
+           read_numbers(request, object, is_chat, error) &&
+           read_echo(request, object, is_chat, error);
 }

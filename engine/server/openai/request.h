@@ -9,3 +9,7 @@
 /* Reads all but the prompt. request->core must be set. include_usage: of stream_options. */
 bool sundog_openai_request_read(SundogCompletionRequest *request, JsonObject *object,
                                 bool *include_usage, SundogApiError **error);
+/* How many answers there are, and what of their tokens is told: n, best_of, logprobs and top_logprobs, echo.
+ * After the others. */
+bool sundog_openai_choices_read(SundogCompletionRequest *request, JsonObject *object, bool is_chat,
+                                SundogApiError **error);

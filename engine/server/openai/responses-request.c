@@ -230,6 +230,25 @@ read_format(SundogCompletionRequest *request, JsonObject *object, SundogApiError
     return true;
 }
 
+/* Of what may be included, the log probabilities; what the others would tell there is not. */
+static bool
+read_scores(SundogCompletionRequest *request, JsonObject *object, SundogApiError **error)
+{
+    JsonArray *include = NULL;
+    int64_t n_rivals = 0;
+    bool wanted = false;
+    if (!sundog_field_read_array(object, SUNDOG_FIELD_INCLUDE, &include, error) ||
+        !sundog_field_read_integer(object, SUNDOG_FIELD_TOP_LOGPROBS, &n_rivals, error))
+        return false;
+    for (guint i = 0; include && i < json_array_get_length(include); i++) {
+        JsonNode *node = json_array_get_element(include, i);
+        wanted |= json_node_get_value_type(node) == G_TYPE_STRING &&
+                  strcmp(json_node_get_string(node), "message.output_text.logprobs") == 0;
+    }
+    sundog_completion_request_set_scores(request, wanted ? 1 + (guint)n_rivals : 0);
+    return true;
+}
+
 static bool
 read_rest(SundogResponsesRequest *responses, JsonObject *object, SundogApiError **error)
 {
@@ -268,6 +287,7 @@ sundog_responses_request_read(SundogResponsesRequest *responses, SundogExchange 
     responses->request = sundog_completion_request_new_for(exchange, model, error);
     return responses->request && read_rest(responses, object, error) &&
            sundog_completion_request_read_sampling(responses->request, object, error) &&
+           read_scores(responses->request, object, error) &&
            read_tools(&responses->request->prompt, server, object, error) &&
            sundog_openai_tool_choice_read(responses->request, object, error) &&
            read_format(responses->request, object, error) &&

@@ -11,6 +11,7 @@
 #include "engine/server/openai/responses-request.h"
 #include "engine/server/openai/stored-responses.h"
 #include "engine/server/routes.h"
+#include "engine/server/scores.h"
 #include <string.h>
 
 /* X(NAME, type of the item, type of its part or NULL, event of a piece, prefix of its id) */
@@ -44,6 +45,7 @@ typedef struct {
     ItemKind kind;     /* of the item that is open */
     char *item_id;
     GString *item_text;
+    GString *item_scores;       /* objects of log probabilities, with commas between */
     const SundogToolCall *call; /* of an open CALL */
 } Form;
 
@@ -55,21 +57,32 @@ form_free(void *data)
     json_array_unref(form->conversation);
     json_array_unref(form->output);
     g_string_free(form->item_text, true);
+    g_string_free(form->item_scores, true);
     g_free(form->item_id);
     g_free(form);
 }
 
 /* Items */
 
-static JsonObject *
-make_part(ItemKind kind, const char *text)
+/* scores: objects as JSON. */
+static JsonArray *
+make_scores(const GString *scores)
 {
+    g_autofree char *text = g_strdup_printf("[%s]", scores->str);
+    g_autoptr(JsonNode) node = sundog_json_parse(text, strlen(text), NULL);
+    return node ? json_node_dup_array(node) : json_array_new();
+}
+
+static JsonObject *
+make_part(const Form *form, const char *text)
+{
+    ItemKind kind = form->kind;
     JsonObject *part = json_object_new();
     json_object_set_string_member(part, "type", kinds[kind].part);
     json_object_set_string_member(part, "text", text);
     if (kind == MESSAGE) {
         json_object_set_array_member(part, "annotations", json_array_new());
-        json_object_set_array_member(part, "logprobs", json_array_new());
+        json_object_set_array_member(part, "logprobs", make_scores(form->item_scores));
     }
     return part;
 }
@@ -90,7 +103,7 @@ make_item(const Form *form, const char *status, const char *text)
     }
     JsonArray *content = json_array_new();
     if (text)
-        json_array_add_object_element(content, make_part(form->kind, text));
+        json_array_add_object_element(content, make_part(form, text));
     json_object_set_array_member(item, "content", content);
     if (form->kind == MESSAGE)
         json_object_set_string_member(item, "role", "assistant");
@@ -109,6 +122,7 @@ begin_item(Form *form, ItemKind kind, const SundogToolCall *call)
     form->item_id =
         g_strdup_printf("%s_%.8s%.4s%.4s", kinds[kind].prefix, uuid, uuid + 9, uuid + 14);
     g_string_truncate(form->item_text, 0);
+    g_string_truncate(form->item_scores, 0);
 }
 
 /* The response */
@@ -206,10 +220,11 @@ send_response(SundogAnswer *answer, const char *type, JsonObject *response)
     send_event(answer, type, members);
 }
 
-/* About the open item. text: a value for key, or NULL. object: one for object_key, taken, or NULL. */
+/* About the open item. text: a value for key, or NULL. scores: of that text. object: one for object_key,
+ * taken, or NULL. */
 static void
 send_of_item(SundogAnswer *answer, const char *type, const char *key, const char *text,
-             size_t n_bytes, const char *object_key, JsonObject *object)
+             size_t n_bytes, const char *scores, const char *object_key, JsonObject *object)
 {
     const Form *form = answer->data;
     g_autoptr(GString) members = g_string_new(NULL);
@@ -218,7 +233,7 @@ send_of_item(SundogAnswer *answer, const char *type, const char *key, const char
     if (form->kind != CALL)
         g_string_append(members, ",\"content_index\":0");
     if (form->kind == MESSAGE && key)
-        g_string_append(members, ",\"logprobs\":[]");
+        g_string_append_printf(members, ",\"logprobs\":[%s]", scores);
     if (key) {
         g_string_append_printf(members, ",\"%s\":", key);
         sundog_json_text_append_n(members, text, n_bytes);
@@ -239,23 +254,36 @@ begin(SundogAnswer *answer)
     send_response(answer, "response.in_progress", make_response(answer, NULL));
 }
 
+/* Those of the tokens whose text was told since the last time. */
+static void
+add_scores(SundogAnswer *answer)
+{
+    GString *scores = ((Form *)answer->data)->item_scores;
+    guint first, end = sundog_answer_take_scores(answer, &first);
+    if (scores->len > 0 && end > first)
+        g_string_append_c(scores, ',');
+    sundog_scores_append(scores, answer->generation, first, end, false);
+}
+
 static void
 close_item(SundogAnswer *answer)
 {
     Form *form = answer->data;
     if (form->kind == NO_ITEM)
         return;
+    if (form->kind == MESSAGE)
+        add_scores(answer);
     const GString *text = form->item_text;
     g_autofree char *done = g_strconcat(kinds[form->kind].event, ".done", NULL);
     bool is_cut = answer->generation->state == SUNDOG_GENERATION_LENGTH;
     JsonObject *item = make_item(form, is_cut ? "incomplete" : "completed", text->str);
     if (answer->request->stream) {
         send_of_item(answer, done, form->kind == CALL ? "arguments" : "text", text->str, text->len,
-                     NULL, NULL);
+                     form->item_scores->str, NULL, NULL);
         if (kinds[form->kind].part)
-            send_of_item(answer, "response.content_part.done", NULL, NULL, 0, "part",
-                         make_part(form->kind, text->str));
-        send_of_item(answer, "response.output_item.done", NULL, NULL, 0, "item",
+            send_of_item(answer, "response.content_part.done", NULL, NULL, 0, NULL, "part",
+                         make_part(form, text->str));
+        send_of_item(answer, "response.output_item.done", NULL, NULL, 0, NULL, "item",
                      json_object_ref(item));
     }
     json_array_add_object_element(form->output, item);
@@ -270,11 +298,11 @@ open_item(SundogAnswer *answer, ItemKind kind, const SundogToolCall *call)
     begin_item(form, kind, call);
     if (!answer->request->stream)
         return;
-    send_of_item(answer, "response.output_item.added", NULL, NULL, 0, "item",
+    send_of_item(answer, "response.output_item.added", NULL, NULL, 0, NULL, "item",
                  make_item(form, "in_progress", NULL));
     if (kinds[kind].part)
-        send_of_item(answer, "response.content_part.added", NULL, NULL, 0, "part",
-                     make_part(kind, ""));
+        send_of_item(answer, "response.content_part.added", NULL, NULL, 0, NULL, "part",
+                     make_part(form, ""));
 }
 
 /* A piece of the open item, or of a new one where another kind is open. */
@@ -285,9 +313,14 @@ add_piece(SundogAnswer *answer, ItemKind kind, const char *text, size_t n_bytes)
     if (form->kind != kind)
         open_item(answer, kind, NULL);
     g_string_append_len(form->item_text, text, (gssize)n_bytes);
+    size_t begin = form->item_scores->len;
+    if (kind == MESSAGE)
+        add_scores(answer);
+    begin += begin > 0 && form->item_scores->len > begin; /* a comma */
     g_autofree char *delta = g_strconcat(kinds[kind].event, ".delta", NULL);
     if (answer->request->stream)
-        send_of_item(answer, delta, "delta", text, n_bytes, NULL, NULL);
+        send_of_item(answer, delta, "delta", text, n_bytes, form->item_scores->str + begin, NULL,
+                     NULL);
 }
 
 static void
@@ -458,6 +491,7 @@ form_new(JsonObject *object, SundogResponsesRequest *responses)
     form->output = json_array_new();
     form->kind = NO_ITEM;
     form->item_text = g_string_new(NULL);
+    form->item_scores = g_string_new(NULL);
     return form;
 }
 
