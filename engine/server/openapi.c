@@ -57,6 +57,8 @@ static const struct {
     SundogField field;
     const char *json;
 } examples[] = {
+    {SUNDOG_FIELD_DRY_SEQUENCE_BREAKERS, "[\"\\n\"]"},
+    {SUNDOG_FIELD_INCLUDE, "[\"message.output_text.logprobs\"]"},
     {SUNDOG_FIELD_INPUT, "\"What is a sundog?\""},
     {SUNDOG_FIELD_MESSAGES, "[{\"role\":\"user\",\"content\":\"What is a sundog?\"}]"},
     {SUNDOG_FIELD_PROMPT_OR_TOKENS, "\"A sundog is\""},

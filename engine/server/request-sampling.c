@@ -44,8 +44,10 @@ find_breakers(const SundogCoreText *core, const GPtrArray *texts)
     return tokens;
 }
 
+/* The tokens are looked for only where DRY is on. */
 static bool
-read_breakers(SundogCompletionRequest *request, JsonObject *object, SundogApiError **error)
+read_breakers(SundogCompletionRequest *request, JsonObject *object, bool is_on,
+              SundogApiError **error)
 {
     static const char *const usual[] = {"\n", ":", "\"", "*"}; /* llama-server's */
     g_autoptr(GPtrArray) texts = g_ptr_array_new();
@@ -64,7 +66,8 @@ read_breakers(SundogCompletionRequest *request, JsonObject *object, SundogApiErr
                                         "at most 16 texts of 1 to 1024 bytes", NULL);
         g_ptr_array_add(texts, (char *)text);
     }
-    request->breakers = find_breakers(request->core, texts);
+    if (is_on)
+        request->breakers = find_breakers(request->core, texts);
     return true;
 }
 
@@ -81,7 +84,7 @@ read_dry(SundogCompletionRequest *request, JsonObject *object, SundogApiError **
         return false;
     dry->allowed_length = (uint32_t)allowed_length;
     dry->window = window < 0 ? UINT32_MAX : (uint32_t)window;
-    return !(dry->multiplier > 0) || window == 0 || read_breakers(request, object, error);
+    return read_breakers(request, object, dry->multiplier > 0 && window != 0, error);
 }
 
 /* What leaves tokens out, in ways that few ask for. */

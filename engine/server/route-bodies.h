@@ -9,9 +9,11 @@
 
 #define F(name) SUNDOG_FIELD_##name
 
-#define SUNDOG_SAMPLING_FIELDS                                                              \
-    F(TEMPERATURE), F(TOP_P), F(MIN_P), F(TOP_K), F(REPEAT_PENALTY), F(REPETITION_PENALTY), \
-        F(PRESENCE_PENALTY), F(FREQUENCY_PENALTY), F(REPEAT_LAST_N), F(SEED), F(CACHE_PROMPT)
+#define SUNDOG_SAMPLING_FIELDS                                                                 \
+    F(TEMPERATURE), F(TOP_P), F(MIN_P), F(TOP_K), F(REPEAT_PENALTY), F(REPETITION_PENALTY),    \
+        F(PRESENCE_PENALTY), F(FREQUENCY_PENALTY), F(REPEAT_LAST_N), F(SEED), F(CACHE_PROMPT), \
+        F(TYPICAL_P), F(TOP_N_SIGMA), F(XTC_PROBABILITY), F(XTC_THRESHOLD), F(DRY_MULTIPLIER), \
+        F(DRY_BASE), F(DRY_ALLOWED_LENGTH), F(DRY_PENALTY_LAST_N), F(DRY_SEQUENCE_BREAKERS)
 
 #define SUNDOG_COMPLETION_FIELDS                                                         \
     SUNDOG_SAMPLING_FIELDS, F(MODEL), F(STREAM), F(STREAM_OPTIONS), F(SUNDOG), F(STOP),  \
@@ -19,19 +21,21 @@
         F(PARALLEL_TOOL_CALLS), F(TOOL_CHOICE), F(REASONING_EFFORT), F(RESPONSE_FORMAT), \
         F(GRAMMAR), F(JSON_SCHEMA), F(GUIDED_REGEX), F(GUIDED_CHOICE)
 
-#define SUNDOG_LINES_FIELDS F(LINES_STREAM), F(KEEP_ALIVE), F(OPTIONS), F(FORMAT), F(THINK)
+#define SUNDOG_LINES_FIELDS \
+    F(LINES_STREAM), F(KEEP_ALIVE), F(OPTIONS), F(FORMAT), F(THINK), F(LOGPROBS), F(TOP_LOGPROBS)
 
 /* X(NAME, how many of the fields must be there, the fields) */
 #define SUNDOG_BODIES(X)                                                                           \
     X(APPLY_TEMPLATE, 1, F(MESSAGES), F(MODEL), F(TOOLS), F(CHAT_TEMPLATE_KWARGS),                 \
       F(ADD_GENERATION_PROMPT))                                                                    \
-    X(CHAT, 1, F(MESSAGES), F(CHAT_TEMPLATE_KWARGS), F(ADD_GENERATION_PROMPT),                     \
-      SUNDOG_COMPLETION_FIELDS)                                                                    \
-    X(COMPLETION, 1, F(PROMPT_OR_TOKENS), F(SUFFIX), SUNDOG_COMPLETION_FIELDS)                     \
+    X(CHAT, 1, F(MESSAGES), F(CHAT_TEMPLATE_KWARGS), F(ADD_GENERATION_PROMPT), F(LOGPROBS),        \
+      F(TOP_LOGPROBS), F(N), SUNDOG_COMPLETION_FIELDS)                                             \
+    X(COMPLETION, 1, F(PROMPT_OR_TOKENS), F(SUFFIX), F(COMPLETION_LOGPROBS), F(ECHO), F(N),        \
+      F(BEST_OF), SUNDOG_COMPLETION_FIELDS)                                                        \
     X(COPY, 2, F(SOURCE), F(DESTINATION))                                                          \
     X(CORE, 1, F(CORE))                                                                            \
     X(DETOKENIZE, 1, F(TOKENS), F(MODEL))                                                          \
-    X(INFILL, 0, F(INPUT_PREFIX), F(INPUT_SUFFIX), F(INPUT_EXTRA), F(PROMPT),                      \
+    X(INFILL, 0, F(INPUT_PREFIX), F(INPUT_SUFFIX), F(INPUT_EXTRA), F(PROMPT), F(N_PROBS),          \
       SUNDOG_COMPLETION_FIELDS)                                                                    \
     X(JOB, 1, F(KIND), F(SOURCE), F(MODEL), F(CORE), F(NAME), F(FROM), F(ACTIVATIONS), F(WEIGHTS), \
       F(THEN_PREPARE))                                                                             \
@@ -45,9 +49,10 @@
     X(MESSAGES, 1, F(MESSAGES), F(MESSAGE_MAX_TOKENS), F(MODEL), F(SYSTEM), F(STREAM),             \
       F(STOP_SEQUENCES), F(TOOLS), F(TOOL_CHOICE_OBJECT), F(THINKING), F(OUTPUT_CONFIG),           \
       SUNDOG_SAMPLING_FIELDS)                                                                      \
+    X(PROBED_COMPLETION, 1, F(PROMPT_OR_TOKENS), F(SUFFIX), F(N_PROBS), SUNDOG_COMPLETION_FIELDS)  \
     X(RESPONSE, 1, F(INPUT), F(MODEL), F(INSTRUCTIONS), F(PREVIOUS_RESPONSE_ID), F(STORE),         \
       F(STREAM), F(BACKGROUND), F(MAX_OUTPUT_TOKENS), F(REASONING), F(TEXT), F(TOOLS),             \
-      F(TOOL_CHOICE), F(PARALLEL_TOOL_CALLS), SUNDOG_SAMPLING_FIELDS)                              \
+      F(TOOL_CHOICE), F(PARALLEL_TOOL_CALLS), F(INCLUDE), F(TOP_LOGPROBS), SUNDOG_SAMPLING_FIELDS) \
     X(TOKENIZE, 1, F(CONTENT), F(MODEL), F(ADD_SPECIAL), F(PARSE_SPECIAL), F(WITH_PIECES))         \
     X(UNLOAD, 0, F(CORE))
 

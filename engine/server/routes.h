@@ -36,7 +36,7 @@
       "Ollama: the version of its API")                                                          \
     X("/apply-template", "POST", sundog_apply_template, true, APPLY_TEMPLATE, TEMPLATED,         \
       "llama-server: messages as the template writes them")                                      \
-    X("/completion", "POST", sundog_llama_completion, true, COMPLETION, INFILLED,                \
+    X("/completion", "POST", sundog_llama_completion, true, PROBED_COMPLETION, INFILLED,         \
       "llama-server: go on from a prompt")                                                       \
     X("/detokenize", "POST", sundog_detokenize, true, DETOKENIZE, DETOKENIZED,                   \
       "llama-server: tokens to text")                                                            \

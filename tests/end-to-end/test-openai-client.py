@@ -4,6 +4,7 @@ with plain answers, streams, errors and the raw endpoints, and what it must not 
 
 import http.client
 import json
+import math
 import subprocess
 import unittest
 
@@ -95,11 +96,58 @@ class OpenAIClient(OpenAITest):
             model='smollm2', prompt='One, two, three,', max_tokens=8, temperature=0, stream=True))
         self.assertEqual(text, answer.choices[0].text)
 
+    def test_logprobs(self):
+        asked = {'logprobs': True, 'top_logprobs': 3, 'max_completion_tokens': 12}
+        plain = self.ask('Name three colours.', **asked).choices[0]
+        told = plain.logprobs.content
+        self.assertEqual(b''.join(bytes(t.bytes or []) for t in told).decode(), plain.message.content)
+        for token in told:
+            self.assertEqual(len(token.top_logprobs), 3)
+            self.assertEqual(token.top_logprobs[0].token, token.token, 'the choice is greedy')
+            self.assertLess(sum(math.exp(t.logprob) for t in token.top_logprobs), 1.0001)
+        chunks = self.ask('Name three colours.', stream=True, **asked)
+        self.assertEqual([t for c in chunks if c.choices[0].logprobs for t in c.choices[0].logprobs.content], told)
+
+    def test_scores_of_a_prompt_are_those_of_its_answer(self):
+        """As lm-evaluation-harness asks; read in chunks or drawn one by one, a token's score is the same."""
+        options = {'model': 'smollm2', 'logprobs': 2, 'temperature': 0}
+        drawn = self.client.completions.create(prompt='One, two, three,', max_tokens=40, **options).choices[0]
+        scored = self.client.completions.create(prompt='One, two, three,' + drawn.text, echo=True, max_tokens=0,
+                                                **options).choices[0]
+        self.assertEqual(scored.text, 'One, two, three,' + drawn.text)
+        self.assertIsNone(scored.logprobs.token_logprobs[0])
+        n = len(drawn.logprobs.tokens)
+        self.assertEqual(scored.logprobs.tokens[-n:], drawn.logprobs.tokens)
+        self.assertEqual(scored.logprobs.token_logprobs[-n:], drawn.logprobs.token_logprobs)
+        self.assertEqual(scored.logprobs.top_logprobs[-n:], drawn.logprobs.top_logprobs)
+
+    def test_choices_are_those_of_their_seeds(self):
+        def ask(**options):
+            return self.ask('Tell me a story.', temperature=1.2, **options)
+        several = ask(n=4, seed=20)
+        texts = [choice.message.content for choice in several.choices]
+        self.assertEqual([choice.index for choice in several.choices], [0, 1, 2, 3])
+        self.assertEqual(texts, [ask(seed=20 + i).choices[0].message.content for i in range(4)])
+        self.assertGreater(len(set(texts)), 1)
+        streamed = [''] * 4
+        for chunk in ask(n=4, seed=20, stream=True):
+            for choice in chunk.choices:
+                streamed[choice.index] += choice.delta.content or ''
+        self.assertEqual(streamed, texts)
+
+    def test_dry_ends_a_loop(self):
+        options = {'model': 'smollm2', 'prompt': 'red blue green ' * 8, 'max_tokens': 12, 'temperature': 0}
+        loop = self.client.completions.create(**options).choices[0].text
+        self.assertIn('red blue green', loop)
+        dry = {'dry_multiplier': 4, 'dry_allowed_length': 1, 'dry_sequence_breakers': []}
+        self.assertNotIn('red blue green', self.client.completions.create(**options, extra_body=dry).choices[0].text)
+
     def test_models(self):
         self.assertGreaterEqual(len(self.client.models.list().data), 1)
 
     def test_errors_are_named(self):
-        for options, param in [({'n': 2}, 'n'), ({'logprobs': True}, 'logprobs')]:
+        for options, param in [({'n': 17}, 'n'), ({'top_logprobs': 3}, 'top_logprobs'),
+                               ({'audio': {'voice': 'alloy', 'format': 'wav'}}, 'audio')]:
             with self.assertRaises(openai.BadRequestError) as caught:
                 self.ask('Hello', **options)
             self.assertEqual(caught.exception.param, param)

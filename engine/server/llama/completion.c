@@ -84,6 +84,9 @@ static bool
 read_scores(SundogCompletionRequest *request, JsonObject *object, SundogApiError **error)
 {
     int64_t n_rivals = 0;
+    if (request->submit.max_tokens == 0) /* which is for prompts that are echoed, elsewhere */
+        return sundog_api_error_set(error, SUNDOG_API_ERROR_OUT_OF_RANGE, "n_predict", "n_predict",
+                                    "0", "1", "the context", NULL);
     if (!sundog_field_read_integer(object, SUNDOG_FIELD_N_PROBS, &n_rivals, error))
         return false;
     sundog_completion_request_set_scores(request, n_rivals > 0 ? 1 + (guint)n_rivals : 0);
