@@ -18,10 +18,10 @@
  *   L  = fma(l_j, b, L * a); O[d] = fma(o_j[d], b, O[d] * a); M = M'
  * At the end o[d] = O[d] * (1 / L). Positions past n are not read into any result, whatever they hold.
  *
- * Where pages are bf16, products go by pairs, as processors with such products add them (VDPBF16PS): q' and
- * e are rounded to bf16, magnitudes below 2^-40 to zero (math.h's factors, as the pages hold them), and of
- * dimensions 2 j and 2 j + 1, or such positions, the second is added first. Where the second is past the
- * last, the first is added alone. l_j is the sum of the rounded e.
+ * Where pages are bf16, products go by pairs, as processors with such products add them (VDPBF16PS): q' and,
+ * in o_j, e are rounded to bf16, magnitudes below 2^-40 to zero (math.h's factors, as the pages hold them),
+ * and of dimensions 2 j and 2 j + 1, or such positions, the second is added first. Where the second is past
+ * the last, the first is added alone. e[i] is zero unless s[i] - m_j is at least SUNDOG_ATTENTION_LOWEST.
  *
  * softcap > 0: s[i] becomes softcap * tanh(s[i] / softcap), math.h's, before anything else is done.
  * window > 0: a row sees its own position and the window - 1 before it. Pages that end before those are
@@ -35,7 +35,7 @@
  * o may be f32 [T, H C] or, where C is a multiple of 32, a8 [ceil_div(T, 6), H C]: equal to attention,
  * then quantize.
  *
- * On CUDA o is bf16 [T, H C], pages are bf16, and the class is not this but "chunks of 16": queries, scaled, and
+ * On CUDA o is bf16 [T, H C], pages are bf16, and the class is another, "chunks of 16": queries, scaled, and
  * weights are rounded to bf16, scores and results are summed in float32 by the tensor cores, chunks of 16
  * positions are merged in rising order, then the parts that several warps and blocks worked on.
  *
@@ -47,6 +47,7 @@
 #include "kernels/contract/paged-cache.h"
 
 #define SUNDOG_ATTENTION_TILE_ROWS 32
+#define SUNDOG_ATTENTION_LOWEST -27.5f /* e to it is above 2^-40 */
 
 /* Rows the tiles buffer needs for so many tokens and sequences, the head row included. */
 int64_t sundog_attention_max_tiles(int64_t n_tokens, int64_t n_sequences);

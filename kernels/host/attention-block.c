@@ -9,7 +9,6 @@
  */
 
 #include "kernels/host/attention-block.h"
-#include "kernels/host/simd.h"
 
 #define PAGE SUNDOG_PAGE_TOKENS
 #define BLOCK SUNDOG_BLOCK_PAIRS
@@ -74,11 +73,23 @@ find_scores(const SundogPage *page, const float *queries, int64_t head_dim, int6
     }
 }
 
-/* partial[pair][dimension, of n_vectors * 16]. */
+/* One register of a pair's sums to its results. */
+SUNDOG_INLINE void
+store_sum(float *to, SundogVector sum, const SundogMerge *merge, int pair)
+{
+    if (merge != NULL) {
+        SundogVector old = sundog_vector_set(merge->old[pair]);
+        sum = sundog_vector_fma(sum, sundog_vector_set(merge->new[pair]),
+                                sundog_vector_mul(sundog_vector_load(to), old));
+    }
+    sundog_vector_store(to, sum);
+}
+
+/* results[pair][dimension, of n_vectors * 16]. */
 SUNDOG_INLINE void
 sum_some_values(const SundogPage *page, int64_t head_dim, int64_t dimension, int64_t n_positions,
                 const int n, const int n_vectors, const SundogDtype dtype, float (*weights)[PAGE],
-                float *partial)
+                const SundogMerge *merge, float *results)
 {
     const int64_t turn = dtype == SUNDOG_DTYPE_BF16;
     SundogVector acc[BLOCK][VECTORS];
@@ -107,18 +118,19 @@ sum_some_values(const SundogPage *page, int64_t head_dim, int64_t dimension, int
     for (int i = 0; i < n; i++)
 #pragma GCC unroll 4
         for (int v = 0; v < n_vectors; v++)
-            sundog_vector_store(partial + i * head_dim + dimension + LANES * v, acc[i][v]);
+            store_sum(results + i * head_dim + dimension + LANES * v, acc[i][v], merge, i);
 }
 
 SUNDOG_INLINE void
 sum_values(const SundogPage *page, int64_t head_dim, int64_t n_positions, const int n,
-           const SundogDtype dtype, float (*weights)[PAGE], float *partial)
+           const SundogDtype dtype, float (*weights)[PAGE], const SundogMerge *merge,
+           float *results)
 {
     int64_t d = 0;
     for (; d + VECTORS * LANES <= head_dim; d += VECTORS * LANES)
-        sum_some_values(page, head_dim, d, n_positions, n, VECTORS, dtype, weights, partial);
+        sum_some_values(page, head_dim, d, n_positions, n, VECTORS, dtype, weights, merge, results);
     for (; d < head_dim; d += LANES)
-        sum_some_values(page, head_dim, d, n_positions, n, 1, dtype, weights, partial);
+        sum_some_values(page, head_dim, d, n_positions, n, 1, dtype, weights, merge, results);
 }
 
 #ifdef __AVX512BF16__
@@ -137,25 +149,28 @@ load_pairs(const uint16_t *rows, int64_t stride, const __mmask32 columns)
     return (Pairs){_mm512_unpacklo_epi16(first, second), _mm512_unpackhi_epi16(first, second)};
 }
 
-/* Sums of 32 columns in order, from those of their pairs; the upper 16 only where there are so many. */
-SUNDOG_INLINE void
-store_sums(float *to, __m512 low, __m512 high, const bool all)
+/* Sums of 32 columns, in order, from those of their pairs. */
+typedef struct {
+    __m512 lower;
+    __m512 upper;
+} Columns;
+
+SUNDOG_INLINE Columns
+put_in_order(__m512 low, __m512 high)
 {
     const __m512i order = _mm512_setr_epi32(0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23);
     const __m512i upper = _mm512_add_epi32(order, _mm512_set1_epi32(8));
-    _mm512_storeu_ps(to, _mm512_permutex2var_ps(low, order, high));
-    if (all)
-        _mm512_storeu_ps(to + LANES, _mm512_permutex2var_ps(low, upper, high));
+    return (Columns){_mm512_permutex2var_ps(low, order, high),
+                     _mm512_permutex2var_ps(low, upper, high)};
 }
 
-/* n columns, a multiple of 16 at most 512, of numbers that are bf16 already. */
+/* n numbers, a multiple of 16, rounded to bf16. None is subnormal. */
 SUNDOG_INLINE void
 pack_row(const float *from, int64_t n, uint32_t *to)
 {
-    for (int64_t i = 0; i < n; i += LANES) {
-        __m512i bits = _mm512_srli_epi32(_mm512_castps_si512(_mm512_loadu_ps(from + i)), 16);
-        _mm256_storeu_si256((__m256i *)(to + i / 2), _mm512_cvtepi32_epi16(bits));
-    }
+    for (int64_t i = 0; i < n; i += LANES)
+        _mm256_storeu_si256((__m256i *)(to + i / 2),
+                            (__m256i)_mm512_cvtneps_pbh(_mm512_loadu_ps(from + i)));
 }
 
 /* acc[i] and the products of pairs of rows with the words [i] at `at`. */
@@ -201,8 +216,11 @@ find_scores_of_pairs(const SundogPage *page, const uint32_t *words, int64_t head
 #pragma GCC unroll 6
     for (int i = 0; i < n; i++)
 #pragma GCC unroll 2
-        for (int v = 0; v < n_pairs; v++)
-            store_sums(scores[i] + 2 * LANES * v, acc[i][2 * v], acc[i][2 * v + 1], true);
+        for (int v = 0; v < n_pairs; v++) {
+            Columns columns = put_in_order(acc[i][2 * v], acc[i][2 * v + 1]);
+            _mm512_storeu_ps(scores[i] + 2 * LANES * v, columns.lower);
+            _mm512_storeu_ps(scores[i] + 2 * LANES * v + LANES, columns.upper);
+        }
 }
 
 SUNDOG_INLINE void
@@ -217,11 +235,11 @@ find_bf16_scores(const SundogPage *page, const float *queries, int64_t head_dim,
         find_scores_of_pairs(page, words, head_dim, n, 1, scores);
 }
 
-/* partial[pair][dimension, of n_pairs * 32, or 16 where only half of the one is there]. */
+/* results[pair][dimension, of n_pairs * 32, or 16 where only half of the one is there]. */
 SUNDOG_INLINE void
 sum_values_of_pairs(const SundogPage *page, int64_t head_dim, int64_t dimension,
                     int64_t n_positions, const int n, const int n_pairs, const bool all,
-                    uint32_t (*words)[PAGE / 2], float *partial)
+                    uint32_t (*words)[PAGE / 2], const SundogMerge *merge, float *results)
 {
     const uint16_t *values = (const uint16_t *)page->values + dimension;
     __m512 acc[BLOCK][VECTORS];
@@ -240,26 +258,30 @@ sum_values_of_pairs(const SundogPage *page, int64_t head_dim, int64_t dimension,
 #pragma GCC unroll 6
     for (int i = 0; i < n; i++)
 #pragma GCC unroll 2
-        for (int v = 0; v < n_pairs; v++)
-            store_sums(partial + i * head_dim + dimension + 2 * LANES * v, acc[i][2 * v],
-                       acc[i][2 * v + 1], all);
+        for (int v = 0; v < n_pairs; v++) {
+            Columns columns = put_in_order(acc[i][2 * v], acc[i][2 * v + 1]);
+            float *to = results + i * head_dim + dimension + 2 * LANES * v;
+            store_sum(to, columns.lower, merge, i);
+            if (all)
+                store_sum(to + LANES, columns.upper, merge, i);
+        }
 }
 
 SUNDOG_INLINE void
 sum_bf16_values(const SundogPage *page, int64_t head_dim, int64_t n_positions, const int n,
-                float (*weights)[PAGE], float *partial)
+                float (*weights)[PAGE], const SundogMerge *merge, float *results)
 {
     uint32_t words[BLOCK][PAGE / 2];
     int64_t d = 0;
     pack_row(weights[0], n * PAGE, words[0]);
     for (; d + 4 * LANES <= head_dim; d += 4 * LANES)
-        sum_values_of_pairs(page, head_dim, d, n_positions, n, 2, true, words, partial);
+        sum_values_of_pairs(page, head_dim, d, n_positions, n, 2, true, words, merge, results);
     if (d + 2 * LANES <= head_dim) {
-        sum_values_of_pairs(page, head_dim, d, n_positions, n, 1, true, words, partial);
+        sum_values_of_pairs(page, head_dim, d, n_positions, n, 1, true, words, merge, results);
         d += 2 * LANES;
     }
     if (d < head_dim)
-        sum_values_of_pairs(page, head_dim, d, n_positions, n, 1, false, words, partial);
+        sum_values_of_pairs(page, head_dim, d, n_positions, n, 1, false, words, merge, results);
 }
 
 #else
@@ -273,9 +295,13 @@ find_bf16_scores(const SundogPage *page, const float *queries, int64_t head_dim,
 
 SUNDOG_INLINE void
 sum_bf16_values(const SundogPage *page, int64_t head_dim, int64_t n_positions, const int n,
-                float (*weights)[PAGE], float *partial)
+                float (*weights)[PAGE], const SundogMerge *merge, float *results)
 {
-    sum_values(page, head_dim, n_positions, n, SUNDOG_DTYPE_BF16, weights, partial);
+    float factors[BLOCK][PAGE];
+    for (int64_t i = 0; i < n * PAGE; i += LANES)
+        sundog_vector_store(factors[0] + i,
+                            sundog_vector_round_factor(sundog_vector_load(weights[0] + i)));
+    sum_values(page, head_dim, n_positions, n, SUNDOG_DTYPE_BF16, factors, merge, results);
 }
 
 #endif
@@ -290,19 +316,19 @@ sum_bf16_values(const SundogPage *page, int64_t head_dim, int64_t n_positions, c
     }                                                                                         \
     static __attribute__((noinline)) void sum_##name##_values_##n(                            \
         const SundogPage *page, int64_t head_dim, int64_t n_positions, float(*weights)[PAGE], \
-        float *partial)                                                                       \
+        const SundogMerge *merge, float *results)                                             \
     {                                                                                         \
         sum;                                                                                  \
     }
-#define BLOCKS_OF(n)                                                                         \
-    BLOCK_OF(n, f32,                                                                         \
-             find_scores(page, queries, head_dim, n_positions, n, SUNDOG_DTYPE_F32, scores), \
-             sum_values(page, head_dim, n_positions, n, SUNDOG_DTYPE_F32, weights, partial)) \
-    BLOCK_OF(n, f16,                                                                         \
-             find_scores(page, queries, head_dim, n_positions, n, SUNDOG_DTYPE_F16, scores), \
-             sum_values(page, head_dim, n_positions, n, SUNDOG_DTYPE_F16, weights, partial)) \
-    BLOCK_OF(n, bf16, find_bf16_scores(page, queries, head_dim, n_positions, n, scores),     \
-             sum_bf16_values(page, head_dim, n_positions, n, weights, partial))
+#define BLOCKS_OF(n)                                                                            \
+    BLOCK_OF(                                                                                   \
+        n, f32, find_scores(page, queries, head_dim, n_positions, n, SUNDOG_DTYPE_F32, scores), \
+        sum_values(page, head_dim, n_positions, n, SUNDOG_DTYPE_F32, weights, merge, results))  \
+    BLOCK_OF(                                                                                   \
+        n, f16, find_scores(page, queries, head_dim, n_positions, n, SUNDOG_DTYPE_F16, scores), \
+        sum_values(page, head_dim, n_positions, n, SUNDOG_DTYPE_F16, weights, merge, results))  \
+    BLOCK_OF(n, bf16, find_bf16_scores(page, queries, head_dim, n_positions, n, scores),        \
+             sum_bf16_values(page, head_dim, n_positions, n, weights, merge, results))
 BLOCKS_OF(1)
 BLOCKS_OF(2)
 BLOCKS_OF(3)
@@ -314,7 +340,7 @@ typedef struct {
     void (*find_scores)(const SundogPage *page, const float *queries, int64_t head_dim,
                         int64_t n_positions, float (*scores)[PAGE]);
     void (*sum_values)(const SundogPage *page, int64_t head_dim, int64_t n_positions,
-                       float (*weights)[PAGE], float *partial);
+                       float (*weights)[PAGE], const SundogMerge *merge, float *results);
 } BlockKernels;
 
 enum { OF_F32, OF_F16, OF_BF16, N_TYPES };
@@ -346,23 +372,24 @@ SUNDOG_KERNEL(find_scores)(const SundogPage *page, const float *queries, int64_t
 
 void
 SUNDOG_KERNEL(sum_values)(const SundogPage *page, int64_t head_dim, int64_t n_positions, int n,
-                          float (*weights)[PAGE], float *partial)
+                          float (*weights)[PAGE], const SundogMerge *merge, float *results)
 {
-    choose_kernels(page, n)->sum_values(page, head_dim, n_positions, weights, partial);
+    choose_kernels(page, n)->sum_values(page, head_dim, n_positions, weights, merge, results);
 }
 
 void
 SUNDOG_KERNEL(add_values)(const SundogPage *page, int64_t head_dim, int64_t begin, int64_t end,
-                          const float *weights, float *partial)
+                          const float *weights, float *sums)
 {
-    bool turn = page->dtype == SUNDOG_DTYPE_BF16;
+    bool by_pairs = page->dtype == SUNDOG_DTYPE_BF16;
     for (int64_t d = 0; d < head_dim; d += LANES) {
-        SundogVector acc = sundog_vector_load(partial + d);
+        SundogVector acc = sundog_vector_load(sums + d);
         for (int64_t step = begin; step < end; step++) {
-            int64_t p = turn && (step ^ 1) < end ? step ^ 1 : step;
-            acc = sundog_vector_fma(sundog_vector_set(weights[p]),
-                                    load(page->values, p * head_dim + d, page->dtype), acc);
+            int64_t p = by_pairs && (step ^ 1) < end ? step ^ 1 : step;
+            SundogVector weight = sundog_vector_set(weights[p]);
+            weight = by_pairs ? sundog_vector_round_factor(weight) : weight;
+            acc = sundog_vector_fma(weight, load(page->values, p * head_dim + d, page->dtype), acc);
         }
-        sundog_vector_store(partial + d, acc);
+        sundog_vector_store(sums + d, acc);
     }
 }

@@ -30,6 +30,7 @@ typedef struct {
     int64_t n_pairs;
     float *queries; /* [n_pairs, C] */
     float *output;  /* [n_pairs, C] */
+    int64_t positions[PAIRS];
     float greatest[PAIRS];
     float sums[PAIRS];
 } Chunk;
@@ -50,22 +51,20 @@ pair_head(const Chunk *chunk, int64_t pair)
 static int64_t
 count_positions(const Chunk *chunk, int64_t pair, int64_t first)
 {
-    return sundog_min(PAGE, chunk->position + pair_row(chunk, pair) + 1 - first);
+    return sundog_min(PAGE, chunk->positions[pair] + 1 - first);
 }
 
 /* Of the page from `first` on, how many positions a pair's window leaves out; at least 64 where all. */
 static int64_t
 count_hidden(const Chunk *chunk, int64_t pair, int64_t first)
 {
-    int64_t position = chunk->position + pair_row(chunk, pair);
-    return sundog_attention_begin(chunk->at, position) - first;
+    return sundog_attention_begin(chunk->at, chunk->positions[pair]) - first;
 }
 
 /* PAGE words of set bits, then as many of none: from PAGE - n on, a mask of n. */
 static const uint32_t mask_words[2 * PAGE] = {[0 ... PAGE - 1] = 0xffffffff};
 
-/* Scores in n_vectors registers to weights, bf16 where pages go by pairs; zero where the mask is, and NULL
- * says nowhere. */
+/* Scores in n_vectors registers to weights; zero where the mask is, and NULL says nowhere. */
 SUNDOG_INLINE void
 weigh_vectors(float *scores, const float *mask, const int n_vectors, const bool by_pairs,
               float *greatest, float *sum)
@@ -82,9 +81,9 @@ weigh_vectors(float *scores, const float *mask, const int n_vectors, const bool 
     *greatest = sundog_vector_greatest(best);
 #pragma GCC unroll 4
     for (int v = 0; v < n_vectors; v++) {
-        s[v] = sundog_vector_exp(sundog_vector_sub(s[v], sundog_vector_set(*greatest)));
-        if (by_pairs)
-            s[v] = sundog_vector_round_factor(s[v]);
+        s[v] = sundog_vector_sub(s[v], sundog_vector_set(*greatest));
+        s[v] = by_pairs ? sundog_vector_exp_above(s[v], SUNDOG_ATTENTION_LOWEST)
+                        : sundog_vector_exp(s[v]);
         if (mask != NULL)
             s[v] = sundog_vector_select(sundog_vector_load(mask + LANES * v), s[v], nothing);
         total = sundog_vector_add(total, s[v]);
@@ -131,6 +130,23 @@ cap_scores(const SundogAttention *at, float *scores, int64_t n)
         scores[i] = sundog_attention_cap(at, scores[i]);
 }
 
+/* The factors of attention.h's merge for a block of pairs, whose sums are merged. */
+static void
+merge_block(Chunk *chunk, int64_t pair, int64_t n, const float *greatest, const float *sums,
+            SundogMerge *merge)
+{
+    float old_greatest[LANES] = {0}, merged[LANES];
+    memcpy(old_greatest, chunk->greatest + pair, (size_t)n * sizeof(float));
+    SundogVector before = sundog_vector_load(old_greatest), now = sundog_vector_load(greatest);
+    SundogVector both = sundog_vector_max(now, before);
+    sundog_vector_store(merged, both);
+    sundog_vector_store(merge->old, sundog_vector_exp(sundog_vector_sub(before, both)));
+    sundog_vector_store(merge->new, sundog_vector_exp(sundog_vector_sub(now, both)));
+    for (int64_t i = 0; i < n; i++)
+        chunk->sums[pair + i] = fmaf(sums[i], merge->new[i], chunk->sums[pair + i] * merge->old[i]);
+    memcpy(chunk->greatest + pair, merged, (size_t)n * sizeof(float));
+}
+
 static void
 merge_output(float *output, const float *partial, int64_t head_dim, float old, float new)
 {
@@ -142,36 +158,31 @@ merge_output(float *output, const float *partial, int64_t head_dim, float old, f
     }
 }
 
-/* The factors of attention.h's merge for a block of pairs, a lane each. */
+/* Sums of a block that sees no more than `shared` positions together; merge as in attention-block.h. */
 static void
-merge_block(Chunk *chunk, int64_t pair, int64_t n, const float *greatest, const float *sums,
-            const float *partial)
+sum_ragged_block(const Chunk *chunk, const SundogPage *page, int64_t first, int64_t pair, int64_t n,
+                 int64_t shared, float (*weights)[PAGE], const SundogMerge *merge)
 {
     int64_t c = chunk->at->head_dim;
-    float old_greatest[LANES] = {0}, old[LANES], new[LANES], merged[LANES];
-    memcpy(old_greatest, chunk->greatest + pair, (size_t)n * sizeof(float));
-    SundogVector before = sundog_vector_load(old_greatest), now = sundog_vector_load(greatest);
-    SundogVector both = sundog_vector_max(now, before);
-    sundog_vector_store(merged, both);
-    sundog_vector_store(old, sundog_vector_exp(sundog_vector_sub(before, both)));
-    sundog_vector_store(new, sundog_vector_exp(sundog_vector_sub(now, both)));
+    float space[BLOCK * SUNDOG_ATTENTION_MAX_HEAD];
+    float *output = chunk->output + pair * c, *partial = merge != NULL ? space : output;
+    SUNDOG_KERNEL(sum_values)(page, c, shared, (int)n, weights, NULL, partial);
     for (int64_t i = 0; i < n; i++) {
-        chunk->sums[pair + i] = fmaf(sums[i], new[i], chunk->sums[pair + i] * old[i]);
-        merge_output(chunk->output + (pair + i) * c, partial + i * c, c, old[i], new[i]);
+        int64_t own = count_positions(chunk, pair + i, first);
+        if (own > shared)
+            SUNDOG_KERNEL(add_values)(page, c, shared, own, weights[i], partial + i * c);
+        if (merge != NULL)
+            merge_output(output + i * c, partial + i * c, c, merge->old[i], merge->new[i]);
     }
-    memcpy(chunk->greatest + pair, merged, (size_t)n * sizeof(float));
 }
 
-/* A block of pairs and one page; where it is the first that they see, its partial results are the
- * results so far. */
+/* A block of pairs and one page; where it is the first that they see, its sums are the results so far. */
 static void
 attend_block(Chunk *chunk, const SundogPage *page, int64_t first, int64_t pair, int64_t n,
              bool is_first)
 {
     int64_t c = chunk->at->head_dim;
     float weights[BLOCK][PAGE], greatest[LANES] = {0}, sums[BLOCK];
-    float space[BLOCK * SUNDOG_ATTENTION_MAX_HEAD];
-    float *partial = is_first ? chunk->output + pair * c : space;
     bool by_pairs = page->dtype == SUNDOG_DTYPE_BF16;
     int64_t most = count_positions(chunk, pair + n - 1, first);
     SUNDOG_KERNEL(find_scores)(page, chunk->queries + pair * c, c, most, (int)n, weights);
@@ -181,20 +192,19 @@ attend_block(Chunk *chunk, const SundogPage *page, int64_t first, int64_t pair, 
         weigh_block(chunk, first, pair, n, true, weights, greatest, sums);
     else
         weigh_block(chunk, first, pair, n, false, weights, greatest, sums);
+    SundogMerge factors, *merge = is_first ? NULL : &factors;
+    if (is_first) {
+        memcpy(chunk->greatest + pair, greatest, (size_t)n * sizeof(float));
+        memcpy(chunk->sums + pair, sums, (size_t)n * sizeof(float));
+    } else {
+        merge_block(chunk, pair, n, greatest, sums, merge);
+    }
     int64_t shared = count_positions(chunk, pair, first);
     shared -= by_pairs ? shared % 2 : 0;
-    SUNDOG_KERNEL(sum_values)(page, c, shared, (int)n, weights, partial);
-    for (int64_t i = 0; i < n; i++) {
-        int64_t own = count_positions(chunk, pair + i, first);
-        if (own > shared)
-            SUNDOG_KERNEL(add_values)(page, c, shared, own, weights[i], partial + i * c);
-    }
-    if (!is_first) {
-        merge_block(chunk, pair, n, greatest, sums, partial);
-        return;
-    }
-    memcpy(chunk->greatest + pair, greatest, (size_t)n * sizeof(float));
-    memcpy(chunk->sums + pair, sums, (size_t)n * sizeof(float));
+    if (shared == most)
+        SUNDOG_KERNEL(sum_values)
+    (page, c, shared, (int)n, weights, merge, chunk->output + pair * c);
+    else sum_ragged_block(chunk, page, first, pair, n, shared, weights, merge);
 }
 
 /* Where a page's part of one group begins, in elements. */
@@ -226,15 +236,18 @@ find_page(const Chunk *chunk, const SundogArgument *k_pages, const SundogArgumen
                         .value_bytes = 2 * at->head_dim * sundog_min(PAGE, last + 1 - first)};
 }
 
+/* Queries and positions of all pairs. */
 static void
-scale_queries(const Chunk *chunk, bool by_pairs)
+scale_queries(Chunk *chunk, bool by_pairs)
 {
     const SundogAttention *at = chunk->at;
     const SundogVector scale = sundog_vector_set(at->scale);
     int64_t c = at->head_dim;
     for (int64_t i = 0; i < chunk->n_pairs; i++) {
-        int64_t row = chunk->first_row + pair_row(chunk, i);
-        const float *q = at->qkv + row * at->row_floats + pair_head(chunk, i) * c;
+        int64_t row = pair_row(chunk, i);
+        chunk->positions[i] = chunk->position + row;
+        const float *q =
+            at->qkv + (chunk->first_row + row) * at->row_floats + pair_head(chunk, i) * c;
         for (int64_t d = 0; d < c; d += LANES) {
             SundogVector scaled = sundog_vector_mul(sundog_vector_load(q + d), scale);
             sundog_vector_store(chunk->queries + i * c + d,
@@ -286,11 +299,10 @@ divide_pairs(const Chunk *chunk, int64_t first, Division *division)
 static void
 attend_chunk(const SundogCall *call, Chunk *chunk)
 {
-    int64_t begin =
-        sundog_page_begin(sundog_attention_begin(chunk->at, chunk->position + pair_row(chunk, 0)));
-    int64_t last = chunk->position + pair_row(chunk, chunk->n_pairs - 1);
     Division division = {0};
     scale_queries(chunk, call->arguments[4].dtype == SUNDOG_DTYPE_BF16);
+    int64_t begin = sundog_page_begin(sundog_attention_begin(chunk->at, chunk->positions[0]));
+    int64_t last = chunk->positions[chunk->n_pairs - 1];
     for (int64_t first = begin; first <= last; first += PAGE) {
         SundogPage page =
             find_page(chunk, &call->arguments[4], &call->arguments[5], begin, first, last);

@@ -52,6 +52,13 @@ round_factor(bool by_pairs, float value)
     return by_pairs ? sundog_bf16_to_f32(sundog_f32_to_bf16_factor(value)) : value;
 }
 
+/* What a score so far below the greatest weighs. */
+static float
+weigh(bool by_pairs, float difference)
+{
+    return by_pairs && !(difference >= SUNDOG_ATTENTION_LOWEST) ? 0 : sundog_exp(difference);
+}
+
 /* Scores of a page's positions; returns the greatest. */
 static float
 page_scores(const Pair *pair, const SundogArgument *k_pages, const Page *page, float *scores)
@@ -78,7 +85,7 @@ page_weights(const Pair *pair, float *scores, const Page *page, float greatest)
     for (int64_t i = 0; i < page->begin; i++)
         scores[i] = 0;
     for (int64_t i = page->begin; i < page->end; i++) {
-        scores[i] = round_factor(pair->by_pairs, sundog_exp(scores[i] - greatest));
+        scores[i] = weigh(pair->by_pairs, scores[i] - greatest);
         sums[i % LANES] += scores[i];
     }
     for (int half = LANES / 2; half > 0; half /= 2)
@@ -101,8 +108,8 @@ attend_page(Pair *pair, const SundogArgument *k_pages, const SundogArgument *v_p
         float partial = 0;
         for (int64_t step = 0; step < page->end; step++) {
             int64_t i = turn(pair->by_pairs, step, page->end);
-            partial =
-                fmaf(weights[i], element(v_pages, page->base + i * pair->head_dim + d), partial);
+            partial = fmaf(round_factor(pair->by_pairs, weights[i]),
+                           element(v_pages, page->base + i * pair->head_dim + d), partial);
         }
         pair->output[d] = first ? partial : fmaf(partial, new, pair->output[d] * old);
     }

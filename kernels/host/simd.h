@@ -106,6 +106,13 @@ sundog_vector_select(SundogVector mask, SundogVector a, SundogVector b)
     return _mm512_or_ps(_mm512_and_ps(mask, a), _mm512_andnot_ps(mask, b));
 }
 
+/* v where a >= b, else zero. */
+SUNDOG_INLINE SundogVector
+sundog_vector_where_at_least(SundogVector a, SundogVector b, SundogVector v)
+{
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(a, b, _CMP_GE_OQ), v);
+}
+
 /* math.h's factor of products by pairs, as a float. */
 SUNDOG_INLINE SundogVector
 sundog_vector_round_factor(SundogVector v)
@@ -259,6 +266,14 @@ sundog_vector_select(SundogVector mask, SundogVector a, SundogVector b)
                           _mm256_blendv_ps(b.high, a.high, mask.high)};
 }
 
+/* v where a >= b, else zero. */
+SUNDOG_INLINE SundogVector
+sundog_vector_where_at_least(SundogVector a, SundogVector b, SundogVector v)
+{
+    return (SundogVector){_mm256_and_ps(_mm256_cmp_ps(a.low, b.low, _CMP_GE_OQ), v.low),
+                          _mm256_and_ps(_mm256_cmp_ps(a.high, b.high, _CMP_GE_OQ), v.high)};
+}
+
 SUNDOG_INLINE __m256
 sundog_round_eight_factors(__m256 v)
 {
@@ -334,13 +349,11 @@ sundog_vector_greatest(SundogVector v)
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
 
-/* math.h's exponential, step by step. */
+/* math.h's exponential, step by step, within its range. */
 SUNDOG_INLINE SundogVector
-sundog_vector_exp(SundogVector x)
+sundog_vector_exp_in_range(SundogVector x)
 {
     const SundogVector rounding = sundog_vector_set(SUNDOG_ROUNDING), one = sundog_vector_set(1);
-    x = sundog_vector_min(sundog_vector_set(SUNDOG_EXP_HIGHEST), x);
-    x = sundog_vector_max(sundog_vector_set(SUNDOG_EXP_LOWEST), x);
     SundogVector t = sundog_vector_fma(x, sundog_vector_set(SUNDOG_LOG2_E), rounding);
     SundogVector n = sundog_vector_sub(t, rounding);
     SundogVector r = sundog_vector_fma(n, sundog_vector_set(-SUNDOG_LN2_HIGH), x);
@@ -353,4 +366,20 @@ sundog_vector_exp(SundogVector x)
     p = sundog_vector_fma(p, r, one);
     p = sundog_vector_fma(p, r, one);
     return sundog_vector_mul(p, sundog_vector_power_of_two(t));
+}
+
+SUNDOG_INLINE SundogVector
+sundog_vector_exp(SundogVector x)
+{
+    x = sundog_vector_min(sundog_vector_set(SUNDOG_EXP_HIGHEST), x);
+    x = sundog_vector_max(sundog_vector_set(SUNDOG_EXP_LOWEST), x);
+    return sundog_vector_exp_in_range(x);
+}
+
+/* The exponential of x from `lowest` on, which is in its range, to 0; zero of what is below, and of NaN. */
+SUNDOG_INLINE SundogVector
+sundog_vector_exp_above(SundogVector x, const float lowest)
+{
+    return sundog_vector_where_at_least(x, sundog_vector_set(lowest),
+                                        sundog_vector_exp_in_range(x));
 }
