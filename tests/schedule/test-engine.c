@@ -327,7 +327,7 @@ test_draft_core(void)
     const char *core = engine_client_get_core(model);
     engine_client_start(&client, engine, core, "--draft", core, NULL);
     g_assert_true(client.answers->ready_seen);
-    for (uint32_t seed = 0; seed < (few ? 3 : 40); seed++) {
+    for (uint32_t seed = 0; seed < (few ? 3 : 24); seed++) {
         SundogSubmit request = make_request(prompt, 30 + seed, 40);
         request.temperature = seed % 4 * 0.5;
         request.seed = seed;
@@ -341,6 +341,50 @@ test_draft_core(void)
         engine_client_wait_ended(&client, without);
         check_equal(with_drafts, without);
     }
+    engine_client_clear(&client);
+}
+
+/* With a cache of at most so many pages, whatever their size, and records. */
+static void
+start_with_pages(EngineClient *client, uint64_t n_pages)
+{
+    const char *core = engine_client_get_core(model);
+    g_autofree char *folder = g_build_filename(g_get_user_cache_dir(), "pressure", NULL);
+    uint64_t cache_bytes = 1 << 20;
+    for (;;) {
+        g_autofree char *text = g_strdup_printf("%" G_GUINT64_FORMAT, cache_bytes);
+        engine_client_start(client, engine, core, "--cache-bytes", text, "--records", folder,
+                            "--record-bytes", "100000000", NULL);
+        g_assert_true(client->answers->ready_seen);
+        uint64_t n_there = client->answers->ready.pool_pages;
+        if (n_there <= n_pages)
+            return;
+        cache_bytes = cache_bytes * n_pages / n_there;
+        engine_client_clear(client);
+    }
+}
+
+/* A cache that cannot hold all, with drafts and records: who gives way comes back, and none loses a token. */
+static void
+test_pressure(void)
+{
+    EngineClient client, small;
+    SundogSubmit requests[5];
+    Answer *alone[G_N_ELEMENTS(requests)], *together[G_N_ELEMENTS(requests)];
+    start(&client);
+    for (uint32_t i = 0; i < G_N_ELEMENTS(requests); i++) {
+        requests[i] = make_request(prompt + i, n_prompt - 40, 200);
+        requests[i].seed = i;
+        alone[i] = run_alone(&client, requests[i]);
+    }
+    start_with_pages(&small, 12);
+    for (uint32_t i = 0; i < G_N_ELEMENTS(requests); i++)
+        together[i] = engine_client_submit(&small, &requests[i]);
+    for (uint32_t i = 0; i < G_N_ELEMENTS(requests); i++) {
+        engine_client_wait_ended(&small, together[i]);
+        check_equal(together[i], alone[i]);
+    }
+    engine_client_clear(&small);
     engine_client_clear(&client);
 }
 
@@ -525,6 +569,7 @@ add_tests(void)
     g_test_add_func("/engine/killed-and-resubmitted", test_killed_and_resubmitted);
     g_test_add_func("/engine/drafts", test_drafts);
     g_test_add_func("/engine/draft-core", test_draft_core);
+    g_test_add_func("/engine/pressure", test_pressure);
     g_test_add_func("/engine/records", test_records);
     g_test_add_func("/engine/shutdown-drains", test_shutdown_drains);
     g_test_add_func("/engine/load-faults", test_load_faults);
@@ -593,6 +638,7 @@ add_scheme_tests(bool is_recurrent)
     g_test_add_func("/engine/killed-and-resubmitted", test_killed_and_resubmitted);
     g_test_add_func("/engine/drafts", test_drafts);
     g_test_add_func("/engine/draft-core", test_draft_core);
+    g_test_add_func("/engine/pressure", test_pressure);
     g_test_add_func("/engine/records", test_records);
 }
 
