@@ -233,13 +233,18 @@ get_resident_bytes(void)
     return (size_t)g_ascii_strtoull(second, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
+/* Of all lengths, streamed and not, of two dialects, and wrong ones. */
 static void
 send_many(const Harness *harness, int n)
 {
-    g_autofree char *plain = harness_dup_chat("Hi", NULL);
+    static const char *const members[] = {NULL, "\"stream\":true", "\"stop\":[\"x\"]",
+                                          "\"temperature\":-9"};
+    g_autofree char *text = g_strnfill(500, 'a');
     for (int i = 0; i < n; i++) {
-        g_autoptr(Reply) reply = client_post(harness->port, CHAT, plain);
-        g_assert_cmpuint(reply->status, ==, 200);
+        guint kind = (guint)i % G_N_ELEMENTS(members);
+        g_autofree char *body = harness_dup_chat(text + i % 500, members[kind]);
+        g_autoptr(Reply) reply = client_post(harness->port, i % 3 ? CHAT : "/api/chat", body);
+        g_assert_cmpuint(reply->status, ==, kind == 3 && i % 3 ? 400 : 200);
         g_autoptr(Reply) state = client_get(harness->port, "/sundog/v1/state");
         g_assert_cmpuint(state->status, ==, 200);
     }
