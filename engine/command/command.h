@@ -25,6 +25,7 @@ enum {
     X(fit)                 \
     X(help)                \
     X(inspect)             \
+    X(key)                 \
     X(list)                \
     X(prepare)             \
     X(pull)                \

@@ -58,6 +58,12 @@ sundog_paths_get_config_file(void)
 }
 
 const char *
+sundog_paths_get_api_keys_file(void)
+{
+    return file_in(made(g_get_user_config_dir(), NULL), "api-keys.json");
+}
+
+const char *
 sundog_paths_get_cache(void)
 {
     return made(g_get_user_cache_dir(), NULL);

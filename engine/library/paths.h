@@ -3,7 +3,7 @@
 /*
  * Where things lie, by the XDG base directories; every folder is made (0700) when first asked for.
  *   data    $XDG_DATA_HOME/sundog      models/, cores/, keys/, chats.db (the app's)
- *   config  $XDG_CONFIG_HOME/sundog    config.json
+ *   config  $XDG_CONFIG_HOME/sundog    config.json, api-keys.json
  *   cache   $XDG_CACHE_HOME/sundog     fits/, prefixes/: deletable
  *   state   $XDG_STATE_HOME/sundog     jobs.json, logs
  *   runtime $XDG_RUNTIME_DIR/sundog    server.json (0600); without one, the state folder
@@ -17,6 +17,7 @@ const char *sundog_paths_get_models(void);
 const char *sundog_paths_get_cores(void);
 const char *sundog_paths_get_keys(void);
 const char *sundog_paths_get_config_file(void);
+const char *sundog_paths_get_api_keys_file(void);
 const char *sundog_paths_get_cache(void);
 const char *sundog_paths_get_records(void);
 const char *sundog_paths_get_state(void);

@@ -48,6 +48,36 @@ answer_free(SundogAnswer *first)
     g_ptr_array_unref(first->choices);
 }
 
+/* What the client's key may */
+
+static SundogApiError *
+check_key(const SundogAnswer *answer)
+{
+    const SundogApiKey *key = sundog_exchange_get_key(answer->exchange);
+    return key ? sundog_key_limits_check(answer->server->key_limits, key, g_get_monotonic_time())
+               : NULL;
+}
+
+static void
+begin_use(const SundogAnswer *first)
+{
+    const SundogApiKey *key = sundog_exchange_get_key(first->exchange);
+    if (key)
+        sundog_key_limits_begin(first->server->key_limits, key, first->generation->prompt->len,
+                                g_get_monotonic_time());
+}
+
+static void
+end_use(const SundogAnswer *first)
+{
+    const SundogApiKey *key = sundog_exchange_get_key(first->exchange);
+    uint64_t n_tokens = 0;
+    for (guint i = 0; i < first->choices->len; i++)
+        n_tokens += ((const SundogAnswer *)first->choices->pdata[i])->generation->produced->len;
+    if (key)
+        sundog_key_limits_end(first->server->key_limits, key, n_tokens, g_get_monotonic_time());
+}
+
 /* What the generations and the client do */
 
 static void
@@ -74,6 +104,7 @@ finish(SundogAnswer *first)
     sundog_exchange_set_gone(first->exchange, NULL, NULL);
     (first->request->stream ? first->form->end_stream : first->form->reply)(first);
     sundog_server_keep(first->server, first->request->core, first->request->keep_alive_ms);
+    end_use(first);
     answer_free(first);
 }
 
@@ -86,6 +117,7 @@ abandon_all(SundogAnswer *first)
         sundog_generation_abandon(choice->generation); /* also one that was not yet submitted */
     }
     sundog_server_keep(first->server, first->request->core, first->request->keep_alive_ms);
+    end_use(first);
 }
 
 static void
@@ -173,6 +205,8 @@ make_generation(SundogAnswer *answer, GArray *tokens, SundogAutomaton *automaton
     SundogGeneration *generation =
         sundog_generation_new(answer->form->id_prefix, answer->form->endpoint, request->core,
                               tokens, (const char *const *)request->stops);
+    const SundogApiKey *key = sundog_exchange_get_key(answer->exchange);
+    generation->key = key ? g_strdup(key->name) : NULL;
     generation->submit = request->submit;
     generation->submit.seed += answer->index;
     if (answer->index > 0) {
@@ -238,6 +272,7 @@ submit(SundogAnswer *first)
         sundog_exchange_begin_stream(first->exchange);
     sundog_exchange_set_gone(first->exchange, on_gone, first);
     first->n_open = generations->len;
+    begin_use(first);
     if (first->form->begin)
         first->form->begin(first);
     /* The first may fail at once, and the others be over with it. */
@@ -261,7 +296,7 @@ check(SundogAnswer *answer, const GArray *tokens)
         error = sundog_api_error_new(SUNDOG_API_ERROR_STOPPING, NULL, NULL);
     if (!error)
         error = sundog_supervisor_check(answer->server->supervisor, answer->request->core);
-    return error;
+    return error ? error : check_key(answer);
 }
 
 static void

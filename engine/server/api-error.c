@@ -40,6 +40,7 @@ new_valist(SundogApiErrorCode code, const char *param, va_list values)
     SundogApiError *error = g_new0(SundogApiError, 1);
     error->code = code;
     error->param = g_strdup(param);
+    error->retry_after_s = code == SUNDOG_API_ERROR_QUEUE_FULL;
     g_autofree char *text = fill(rows[code].text, values);
     error->text = g_utf8_make_valid(text, -1);
     return error;
@@ -98,6 +99,7 @@ SundogApiError *
 sundog_api_error_copy(const SundogApiError *error)
 {
     SundogApiError *copy = g_new0(SundogApiError, 1);
-    *copy = (SundogApiError){error->code, g_strdup(error->param), g_strdup(error->text)};
+    *copy = (SundogApiError){error->code, g_strdup(error->param), g_strdup(error->text),
+                             error->retry_after_s};
     return copy;
 }

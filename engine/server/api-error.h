@@ -38,6 +38,10 @@
       "The host “{}” is not this server's name: use localhost or its address")                     \
     X(BAD_ORIGIN, 403, "permission_error", "origin_not_allowed",                                   \
       "Web pages of “{}” may not use this server: add the origin to the setting server.origins")   \
+    X(NOT_OWNER, 403, "permission_error", "not_allowed",                                           \
+      "The key “{}” may ask for answers; {} is for the owner of this server")                      \
+    X(MODEL_NOT_ALLOWED, 403, "permission_error", "model_not_allowed",                             \
+      "The key “{}” may not use the model {}")                                                     \
     X(NOT_FOUND, 404, "invalid_request_error", "not_found", "There is nothing at {}")              \
     X(NO_MODEL, 404, "invalid_request_error", "model_not_found", "{}")                             \
     X(NO_ENTRY, 404, "invalid_request_error", "not_found", "{}")                                   \
@@ -57,6 +61,8 @@
       "set engine.memory_budget higher")                                                           \
     X(QUEUE_FULL, 429, "rate_limit_error", "rate_limit_exceeded",                                  \
       "{} requests are waiting already: try again in a moment")                                    \
+    X(KEY_LIMIT, 429, "rate_limit_error", "rate_limit_exceeded",                                   \
+      "The key “{}” may have {}: try again in {} s")                                               \
     X(INTERNAL, 500, "server_error", "internal_error", "{}")                                       \
     X(NOT_IMPLEMENTED, 501, "server_error", "not_implemented",                                     \
       "This server has nothing that does what {} is for")                                          \
@@ -80,6 +86,7 @@ typedef struct {
     SundogApiErrorCode code;
     char *param; /* the field it is about, or NULL */
     char *text;
+    unsigned retry_after_s; /* what the client is told, or 0 */
 } SundogApiError;
 
 /* values: one text for each {} of the table's text, then NULL. */

@@ -75,17 +75,37 @@ is_same_key(const char *given, const char *key)
     return difference == 0;
 }
 
-static bool
-has_key(const SundogChecks *checks, SoupServerMessage *message)
+/* What the client says is its key, or NULL. */
+static const char *
+get_given(SoupServerMessage *message, bool in_bearer)
 {
-    if (!*checks->key)
-        return true;
     const char *bearer = get_header(message, "Authorization");
-    const char *own = get_header(message, "x-api-key");
-    if (bearer && g_ascii_strncasecmp(bearer, "Bearer ", 7) == 0 &&
-        is_same_key(bearer + 7, checks->key))
-        return true;
-    return own && is_same_key(own, checks->key);
+    if (!in_bearer)
+        return get_header(message, "x-api-key");
+    return bearer && g_ascii_strncasecmp(bearer, "Bearer ", 7) == 0 ? bearer + 7 : NULL;
+}
+
+/* The owner's key opens everything, and without one everybody is the owner, unless there are keys of
+ * clients: then others are kept out. */
+static SundogApiError *
+check_key(const SundogChecks *checks, SoupServerMessage *message, SundogRouteAccess access,
+          SundogApiKey **key)
+{
+    if (!*checks->key && sundog_api_keys_get_all(checks->keys)->len == 0)
+        return NULL;
+    for (int i = 0; i < 2; i++) {
+        const char *given = get_given(message, i == 0);
+        if (given && *checks->key && is_same_key(given, checks->key))
+            return NULL;
+        if (given && !*key)
+            *key = sundog_api_keys_find(checks->keys, given);
+    }
+    if (!*key)
+        return sundog_api_error_new(SUNDOG_API_ERROR_WRONG_KEY, NULL, NULL);
+    const char *path = g_uri_get_path(soup_server_message_get_uri(message));
+    return access == SUNDOG_ROUTE_FOR_OWNER
+               ? sundog_api_error_new(SUNDOG_API_ERROR_NOT_OWNER, NULL, (*key)->name, path, NULL)
+               : NULL;
 }
 
 /* A page can send a body without JSON's type and without asking first, but not without its origin. So
@@ -116,7 +136,8 @@ has_body(SoupServerMessage *message)
 }
 
 SundogApiError *
-sundog_checks_run(const SundogChecks *checks, SoupServerMessage *message, bool needs_key)
+sundog_checks_run(const SundogChecks *checks, SoupServerMessage *message, SundogRouteAccess access,
+                  SundogApiKey **key)
 {
     const char *host = get_header(message, "Host");
     const char *origin = get_header(message, "Origin");
@@ -129,8 +150,10 @@ sundog_checks_run(const SundogChecks *checks, SoupServerMessage *message, bool n
         return sundog_api_error_new(SUNDOG_API_ERROR_BAD_ORIGIN, NULL, origin, NULL);
     if (!origin && g_strcmp0(site, "cross-site") == 0)
         return sundog_api_error_new(SUNDOG_API_ERROR_BAD_ORIGIN, NULL, "another site", NULL);
-    if (needs_key && !has_key(checks, message))
-        return sundog_api_error_new(SUNDOG_API_ERROR_WRONG_KEY, NULL, NULL);
+    SundogApiError *error =
+        access == SUNDOG_ROUTE_FOR_ANYONE ? NULL : check_key(checks, message, access, key);
+    if (error)
+        return error;
     if (has_body(message) && !is_json(message))
         return sundog_api_error_new(SUNDOG_API_ERROR_MEDIA_TYPE, NULL, type ? type : "", NULL);
     return NULL;

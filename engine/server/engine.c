@@ -15,7 +15,7 @@
 #define MAX_BACKOFF_MS 5000
 #define MAX_DEATHS_IN_LOAD 3
 /* Once it was ready it can be, and what is killed from outside says nothing of the core. */
-#define MAX_DEATHS_OTHERWISE 6
+#define MAX_DEATHS_OTHERWISE 10
 
 typedef struct {
     void (*done)(void *data);

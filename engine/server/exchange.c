@@ -22,6 +22,7 @@ struct SundogExchange {
     char *argument;
     SundogDialect dialect;
     JsonNode *body;
+    SundogApiKey *key; /* or NULL */
     size_t n_body_bytes;
     bool has_shared_body;
     char *ping; /* NULL: the dialect's */
@@ -156,6 +157,7 @@ sundog_exchange_unref(SundogExchange *exchange)
     mark_over(exchange);
     g_object_unref(exchange->message);
     free_body(exchange);
+    sundog_api_key_unref(exchange->key);
     g_string_free(exchange->pending, true);
     g_free(exchange->argument);
     g_free(exchange->ping);
@@ -190,6 +192,18 @@ const char *
 sundog_exchange_get_argument(const SundogExchange *exchange)
 {
     return exchange->argument;
+}
+
+SundogApiKey *
+sundog_exchange_get_key(const SundogExchange *exchange)
+{
+    return exchange->key;
+}
+
+void
+sundog_exchange_set_key(SundogExchange *exchange, SundogApiKey *key)
+{
+    exchange->key = key ? sundog_api_key_ref(key) : NULL;
 }
 
 void
@@ -405,8 +419,9 @@ sundog_exchange_fail(SundogExchange *exchange, SundogApiError *error)
         return;
     }
     SoupMessageHeaders *headers = soup_server_message_get_response_headers(exchange->message);
-    if (owned->code == SUNDOG_API_ERROR_QUEUE_FULL)
-        soup_message_headers_replace(headers, "Retry-After", "1");
+    g_autofree char *seconds = g_strdup_printf("%u", owned->retry_after_s);
+    if (owned->retry_after_s)
+        soup_message_headers_replace(headers, "Retry-After", seconds);
     if (owned->code == SUNDOG_API_ERROR_WRONG_KEY)
         soup_message_headers_replace(headers, "WWW-Authenticate", "Bearer");
     sundog_exchange_reply_text(exchange, sundog_api_error_get_status(owned), "application/json",

@@ -10,6 +10,7 @@
  * calls on it do nothing. References: the handler's is lent; keep one with ref for later.
  */
 
+#include "engine/library/api-keys.h"
 #include "engine/server/dialect.h"
 #include <json-glib/json-glib.h>
 #include <libsoup/soup.h>
@@ -28,6 +29,9 @@ const char *sundog_exchange_get_path(const SundogExchange *exchange);
 /* What stands for the '*' of the route; borrowed. */
 const char *sundog_exchange_get_argument(const SundogExchange *exchange);
 void sundog_exchange_set_argument(SundogExchange *exchange, const char *argument);
+/* The client's key, borrowed; NULL: it is the owner, or none is needed. set is called once. */
+SundogApiKey *sundog_exchange_get_key(const SundogExchange *exchange);
+void sundog_exchange_set_key(SundogExchange *exchange, SundogApiKey *key);
 /* A value of the query, or NULL; owned by the caller. */
 char *sundog_exchange_dup_query(const SundogExchange *exchange, const char *key);
 /* Reads the body as JSON, a long one on a thread of its own, since a megabyte takes some 30 ms in which

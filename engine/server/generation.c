@@ -45,6 +45,7 @@ sundog_generation_unref(SundogGeneration *generation)
     g_free(generation->automaton);
     g_clear_pointer(&generation->biases, g_array_unref);
     g_clear_pointer(&generation->breakers, g_array_unref);
+    g_free(generation->key);
     g_free(generation->name);
     g_free(generation);
 }
@@ -214,6 +215,8 @@ sundog_generation_describe(const SundogGeneration *generation)
     json_object_set_string_member(object, "id", generation->name);
     json_object_set_string_member(object, "model", generation->core->name);
     json_object_set_string_member(object, "endpoint", generation->endpoint);
+    if (generation->key)
+        json_object_set_string_member(object, "key", generation->key);
     json_object_set_string_member(object, "state", sundog_generation_state_text(generation->state));
     json_object_set_int_member(object, "prompt_tokens", generation->prompt->len);
     json_object_set_int_member(object, "cached_tokens", generation->n_cached);

@@ -40,6 +40,7 @@ struct SundogGeneration {
     int n_references;
     char *name;           /* "chatcmpl-…" */
     const char *endpoint; /* static */
+    char *key;            /* the client's, by its name, or NULL */
     SundogCoreText *core;
     SundogDecoder *decoder;
     GArray *prompt;   /* uint32_t */

@@ -9,14 +9,14 @@
 
 typedef struct {
     const char *path, *method, *purpose;
-    bool needs_key;
+    SundogRouteAccess access;
     SundogBody body;
     SundogReply reply;
 } Described;
 
 static const Described routes[] = {
-#define X(path, method, handler, needs_key, body, reply, purpose) \
-    {path, method, purpose, needs_key, SUNDOG_BODY_##body, SUNDOG_REPLY_##reply},
+#define X(path, method, handler, access, body, reply, purpose) \
+    {path, method, purpose, SUNDOG_ROUTE_FOR_##access, SUNDOG_BODY_##body, SUNDOG_REPLY_##reply},
     SUNDOG_ROUTES(X)
 #undef X
 };
@@ -200,7 +200,7 @@ print_operation(const Described *route)
         append_query(json, route->body);
     g_string_append(json, "],");
     append_replies(json, route);
-    g_string_append(json, route->needs_key ? "}" : ",\"security\":[]}");
+    g_string_append(json, route->access != SUNDOG_ROUTE_FOR_ANYONE ? "}" : ",\"security\":[]}");
     return g_string_free(json, false);
 }
 

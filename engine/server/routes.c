@@ -10,12 +10,12 @@ typedef struct {
     const char *path;
     const char *method;
     void (*handler)(SundogExchange *exchange);
-    bool needs_key;
+    SundogRouteAccess access;
 } Route;
 
 static const Route routes[] = {
-#define X(path, method, handler, needs_key, body, reply, purpose) \
-    {path, method, handler, needs_key},
+#define X(path, method, handler, access, body, reply, purpose) \
+    {path, method, handler, SUNDOG_ROUTE_FOR_##access},
     SUNDOG_ROUTES(X)
 #undef X
 };
@@ -99,10 +99,14 @@ dispatch(SundogServer *server, SundogExchange *exchange)
     g_autoptr(GString) methods = g_string_new(NULL);
     const Route *route = find(path, method, &argument, methods);
     bool is_preflight = strcmp(method, "OPTIONS") == 0 && origin && methods->len;
-    SundogChecks checks = {server->address, server->key,
+    SundogChecks checks = {server->address, server->key, sundog_server_get_api_keys(server),
                            sundog_config_get_text(server->config, "server.origins")};
-    SundogApiError *error =
-        sundog_checks_run(&checks, message, !is_preflight && (!route || route->needs_key));
+    SundogRouteAccess access = is_preflight ? SUNDOG_ROUTE_FOR_ANYONE
+                               : route      ? route->access
+                                            : SUNDOG_ROUTE_FOR_KEY;
+    SundogApiKey *key = NULL;
+    SundogApiError *error = sundog_checks_run(&checks, message, access, &key);
+    sundog_exchange_set_key(exchange, key);
     if (error) {
         sundog_exchange_fail(exchange, error);
         return;

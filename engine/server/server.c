@@ -105,6 +105,44 @@ on_library_changed(void *data)
 
 /* HTTP */
 
+static bool
+publish(SundogServer *server, GError **error)
+{
+    return sundog_server_file_publish(server->file, server->address,
+                                      sundog_listener_get_port(server->listener), *server->key != 0,
+                                      server->started, error);
+}
+
+/* The first key of a client comes with one of the owner. */
+static void
+follow_owner_key(SundogServer *server)
+{
+    g_autoptr(SundogConfig) config = server->has_configured_key ? sundog_config_open(NULL) : NULL;
+    if (!config || strcmp(sundog_config_get_text(config, "server.key"), server->key) == 0)
+        return;
+    g_free(server->key);
+    server->key = g_strdup(sundog_config_get_text(config, "server.key"));
+    publish(server, NULL);
+}
+
+/* A file that cannot be read any more leaves the keys as they were: nobody is let in by damage. */
+const SundogApiKeys *
+sundog_server_get_api_keys(SundogServer *server)
+{
+    g_autoptr(GError) error = NULL;
+    if (!sundog_api_keys_is_stale(server->api_keys))
+        return server->api_keys;
+    SundogApiKeys *keys = sundog_api_keys_open(&error);
+    if (!keys) {
+        sundog_server_log(server, "error", "%s", error->message);
+        return server->api_keys;
+    }
+    sundog_api_keys_free(server->api_keys);
+    server->api_keys = keys;
+    follow_owner_key(server);
+    return keys;
+}
+
 static void
 on_request_started(SoupServer *soup, SoupServerMessage *message, void *data)
 {
@@ -129,7 +167,8 @@ listen_on(SundogServer *server, int port, GError **error)
         return false;
     }
     bool is_loopback = g_inet_address_get_is_loopback(address);
-    if (!is_loopback && !*server->key) {
+    bool has_key = *server->key || sundog_api_keys_get_all(server->api_keys)->len > 0;
+    if (!is_loopback && !has_key) {
         g_set_error(error, G_IO_ERROR, G_IO_ERROR_PERMISSION_DENIED,
                     "Others than this computer could reach the address %s: set a key first "
                     "(server.key), or listen on 127.0.0.1",
@@ -187,6 +226,9 @@ open_stores(SundogServer *server, GError **error)
     server->config = sundog_config_open(error);
     if (!server->config)
         return false;
+    server->api_keys = sundog_api_keys_open(error);
+    if (!server->api_keys)
+        return false;
     server->library = sundog_library_open(error);
     if (!server->library)
         return false;
@@ -200,6 +242,7 @@ open_stores(SundogServer *server, GError **error)
         g_strdup(draft ? draft : sundog_config_get_text(server->config, "engine.draft"));
     server->address =
         g_strdup(address ? address : sundog_config_get_text(server->config, "server.address"));
+    server->has_configured_key = !key;
     server->key = g_strdup(key ? key : sundog_config_get_text(server->config, "server.key"));
     return true;
 }
@@ -286,9 +329,7 @@ start(SundogServer *server, GError **error)
         return false;
     if (server->options.parent)
         watch_parent(server);
-    return sundog_server_file_publish(server->file, server->address,
-                                      sundog_listener_get_port(server->listener), *server->key != 0,
-                                      server->started, error);
+    return publish(server, error);
 }
 
 SundogServer *
@@ -305,6 +346,7 @@ sundog_server_start(const SundogServerOptions *options, GError **error)
     server->started = g_date_time_format_iso8601(now);
     server->log = sundog_log_new();
     server->request_log = sundog_request_log_new();
+    server->key_limits = sundog_key_limits_new();
     server->stored_responses = sundog_stored_responses_new();
     server->core_texts = sundog_server_new_core_texts();
     if (!start(server, error))
@@ -402,6 +444,8 @@ sundog_server_free(SundogServer *server)
     sundog_catalogue_free(server->catalogue);
     sundog_library_free(server->library);
     sundog_config_free(server->config);
+    sundog_api_keys_free(server->api_keys);
+    sundog_key_limits_free(server->key_limits);
     sundog_server_file_release(server->file);
     sundog_log_free(server->log);
     g_free(server->address);

@@ -8,6 +8,7 @@
 #include "engine/server/events.h"
 #include "engine/server/exchange.h"
 #include "engine/server/jobs.h"
+#include "engine/server/key-limits.h"
 #include "engine/server/listener.h"
 #include "engine/server/log.h"
 #include "engine/server/openai/stored-responses.h"
@@ -18,7 +19,10 @@
 struct SundogServer {
     SundogServerOptions options; /* its texts are not kept */
     char *address;
-    char *key; /* "" for none */
+    char *key;               /* of the owner; "" for none */
+    bool has_configured_key; /* it is the setting's, and follows it */
+    SundogApiKeys *api_keys; /* of clients */
+    SundogKeyLimits *key_limits;
     char *started;
     SundogConfig *config;
     SundogLibrary *library;
@@ -69,6 +73,8 @@ int64_t sundog_server_get_keep_alive_ms(const SundogServer *server);
 void sundog_server_load(SundogServer *server, SundogCoreText *core);
 /* The process that runs the core in this folder, while it is ready; NULL otherwise. Borrowed. */
 const SundogReady *sundog_server_get_ready(SundogServer *server, const char *path);
+/* The clients' keys as their file has them now; borrowed. */
+const SundogApiKeys *sundog_server_get_api_keys(SundogServer *server);
 /* Adds a line to the log. */
 void sundog_server_log(SundogServer *server, const char *level, const char *format, ...)
     G_GNUC_PRINTF(3, 4);

@@ -53,7 +53,7 @@ class Words(unittest.TestCase):
         names = [line.split()[0] for line in listed.splitlines() if line.startswith('  ') and
                  not line.startswith('  sundog')]
         self.assertEqual(names, sorted(names))
-        for name in ['bench', 'chat', 'config', 'doctor', 'fit', 'inspect', 'list', 'prepare', 'pull', 'rm',
+        for name in ['bench', 'chat', 'config', 'doctor', 'fit', 'inspect', 'key', 'list', 'prepare', 'pull', 'rm',
                      'run', 'serve', 'show', 'status', 'stop', 'tokenize', 'verify']:
             self.assertIn(name, names)
             self.check(0, name, '--help', says=f'sundog {name}')
@@ -63,7 +63,7 @@ class Words(unittest.TestCase):
         self.check(2, says='Commands:')
         self.check(2, 'fly', says='--help')
         for words in [('run',), ('run', NAME), ('inspect',), ('verify',), ('fit',), ('chat',), ('tokenize',),
-                      ('inspect', 'a', 'b'), ('config', 'a', 'b', 'c'), ('list', '--nothing'),
+                      ('inspect', 'a', 'b'), ('config', 'a', 'b', 'c'), ('key', 'give', 'a'), ('key', 'add'), ('list', '--nothing'),
                       ('fit', NAME, '--threads', '-1'), ('verify', NAME, '--threads', '9999'),
                       ('bench',), ('bench', NAME, '--repeat', '0'), ('run', NAME, '-p', 'x', '-t', '-5'),
                       ('chat', NAME, '--top-p', '7'), ('config', '--unset'),
@@ -98,6 +98,20 @@ class Settings(unittest.TestCase):
     def test_secret_is_not_shown(self):
         sundog('config', 'server.key', 'hush-hush')
         self.assertNotIn('hush-hush', sundog('config').stdout + sundog('config', '--json').stdout)
+        sundog('config', '--unset', 'server.key')
+
+    def test_key(self):
+        made = sundog('key', 'add', 'editor', '--requests', '60', '--models', f'{NAME},other')
+        secret = made.stdout.strip()
+        self.assertTrue(secret.startswith('sundog-') and len(secret) > 40)
+        self.assertIn('server.key', made.stderr)
+        self.assertEqual(sundog('key', 'add', 'editor').returncode, 1)
+        listed = sundog('key', 'list').stdout + sundog('key', 'list', '--json').stdout
+        self.assertIn('60 requests a minute', listed)
+        self.assertNotIn(secret, listed)
+        self.assertEqual(sundog('key', 'rm', 'editor', text='').returncode, 1)
+        self.assertEqual(sundog('key', 'rm', 'editor', '--yes').returncode, 0)
+        self.assertEqual(last_json(sundog('key', 'list', '--json'))['keys'], [])
         sundog('config', '--unset', 'server.key')
 
     def test_damaged_file_is_kept(self):

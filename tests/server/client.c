@@ -200,10 +200,10 @@ reply_assert_error(Reply *reply, unsigned status, const char *code, const char *
 /* Streams */
 
 Stream *
-stream_open(uint16_t port, const char *path, const char *body)
+stream_open_with(uint16_t port, const char *path, const char *headers, const char *body)
 {
     Stream *stream = g_new0(Stream, 1);
-    g_autoptr(GString) request = make_request(port, body ? "POST" : "GET", path, NULL, body);
+    g_autoptr(GString) request = make_request(port, body ? "POST" : "GET", path, headers, body);
     stream->connection = connect_to(port);
     stream->opened_us = g_get_monotonic_time();
     write_bytes(stream->connection, request->str, request->len);
@@ -214,6 +214,12 @@ stream_open(uint16_t port, const char *path, const char *body)
     stream->is_chunked = strstr(stream->head, "chunked") != NULL;
     stream->text = g_string_new(NULL);
     return stream;
+}
+
+Stream *
+stream_open(uint16_t port, const char *path, const char *body)
+{
+    return stream_open_with(port, path, NULL, body);
 }
 
 static char *

@@ -43,6 +43,8 @@ typedef struct {
 } Stream;
 
 Stream *stream_open(uint16_t port, const char *path, const char *body);
+/* headers: whole lines, as of client_send. */
+Stream *stream_open_with(uint16_t port, const char *path, const char *headers, const char *body);
 /* The next event: its data, or a comment with its colon; NULL at the end. Owned by the caller. */
 char *stream_next(Stream *stream);
 /* The next line, of a stream of lines; NULL at the end. Owned by the caller. */

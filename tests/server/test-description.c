@@ -13,7 +13,7 @@ test_openapi(Fixture *fixture, gconstpointer data)
     static const struct {
         const char *path, *method;
     } routes[] = {
-#define X(path, method, handler, needs_key, body, reply, purpose) {path, method},
+#define X(path, method, handler, access, body, reply, purpose) {path, method},
         SUNDOG_ROUTES(X)
 #undef X
     };
@@ -110,7 +110,7 @@ test_fields(Fixture *fixture, gconstpointer data)
     static const struct {
         const char *path, *method;
     } routes[] = {
-#define X(path, method, handler, needs_key, body, reply, purpose) {path, method},
+#define X(path, method, handler, access, body, reply, purpose) {path, method},
         SUNDOG_ROUTES(X)
 #undef X
     };
