@@ -112,7 +112,7 @@ sundog_schema_add_array(SundogSchemaCompiler *compiler, JsonObject *schema, uint
         return SUNDOG_SCHEMA_FAILED;
     uint32_t n_places = items.places != NULL ? json_array_get_length(items.places) : 0;
     if (items.least > items.most || (items.is_closed && items.least > n_places))
-        return sundog_schema_refuse(compiler, "minItems", "more items are needed than allowed");
+        return sundog_schema_contradict(compiler, "minItems", "more items are needed than allowed");
     SundogAutomatonBuilder *builder = compiler->builder;
     uint32_t open = sundog_automaton_builder_add_text(builder, from, "[", 1);
     uint32_t close = sundog_automaton_builder_add_state(builder);

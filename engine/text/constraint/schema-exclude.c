@@ -31,9 +31,8 @@ have_no_common_type(JsonNode *first, JsonNode *second)
     return !(is_first_number && (has_type(second, "number") || has_type(second, "integer")));
 }
 
-/* Whether a schema's value is one of a list, which then is given. */
-static JsonArray *
-dup_values(JsonObject *schema)
+JsonArray *
+sundog_schema_dup_values(JsonObject *schema)
 {
     JsonNode *constant = json_object_get_member(schema, "const");
     JsonNode *values = json_object_get_member(schema, "enum");
@@ -50,8 +49,8 @@ dup_values(JsonObject *schema)
 static bool
 have_no_common_value(JsonObject *first, JsonObject *second)
 {
-    g_autoptr(JsonArray) left = dup_values(first);
-    g_autoptr(JsonArray) right = dup_values(second);
+    g_autoptr(JsonArray) left = sundog_schema_dup_values(first);
+    g_autoptr(JsonArray) right = sundog_schema_dup_values(second);
     if (left == NULL || right == NULL)
         return false;
     for (guint i = 0; i < json_array_get_length(left); i++)

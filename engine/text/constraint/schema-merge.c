@@ -237,9 +237,8 @@ unite(JsonNode *first, JsonNode *second)
     return new_list_node(all);
 }
 
-/* A schema that asks for both. */
-static JsonNode *
-require_both(JsonNode *first, JsonNode *second)
+JsonNode *
+sundog_schema_require_both(JsonNode *first, JsonNode *second)
 {
     JsonArray *all = json_array_new();
     json_array_add_element(all, json_node_ref(first));
@@ -263,8 +262,9 @@ merge_properties(JsonNode *first, JsonNode *second)
         json_object_iter_init_ordered(&iter, json_node_get_object(nodes[i]));
         while (json_object_iter_next_ordered(&iter, &key, &member)) {
             JsonNode *known = json_object_get_member(both, key);
-            json_object_set_member(
-                both, key, known != NULL ? require_both(known, member) : json_node_ref(member));
+            json_object_set_member(both, key,
+                                   known != NULL ? sundog_schema_require_both(known, member)
+                                                 : json_node_ref(member));
         }
     }
     JsonNode *node = json_node_new(JSON_NODE_OBJECT);
@@ -304,7 +304,7 @@ combine(const char *key, JsonNode *first, JsonNode *second)
         JSON_NODE_HOLDS_OBJECT(second))
         return merge_properties(first, second);
     if (strcmp(key, "items") == 0)
-        return require_both(first, second);
+        return sundog_schema_require_both(first, second);
     return NULL;
 }
 
@@ -426,8 +426,10 @@ sundog_schema_flatten(SundogSchemaCompiler *compiler, JsonNode *schema)
     }
     if (!JSON_NODE_HOLDS_OBJECT(schema)) {
         bool is_false = json_node_get_value_type(schema) == G_TYPE_BOOLEAN;
-        sundog_schema_refuse(compiler, "schema",
-                             is_false ? "false allows no value" : "an object is expected");
+        if (is_false)
+            sundog_schema_contradict(compiler, "schema", "false allows no value");
+        else
+            sundog_schema_refuse(compiler, "schema", "an object is expected");
         return NULL;
     }
     if (compiler->depth >= MAX_DEPTH) {

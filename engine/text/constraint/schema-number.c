@@ -278,9 +278,9 @@ sundog_schema_add_number(SundogSchemaCompiler *compiler, JsonObject *schema, boo
     if (interval.has_low && interval.has_high &&
         (interval.low > interval.high ||
          (interval.low == interval.high && (interval.excludes_low || interval.excludes_high))))
-        return sundog_schema_refuse(compiler,
-                                    interval.excludes_low ? "exclusiveMinimum" : "minimum",
-                                    "no number is left below the maximum");
+        return sundog_schema_contradict(compiler,
+                                        interval.excludes_low ? "exclusiveMinimum" : "minimum",
+                                        "no number is left below the maximum");
     uint32_t to = sundog_automaton_builder_add_state(compiler->builder);
     if (!add_side(compiler, &interval, integer, false, from, to) ||
         !add_side(compiler, &interval, integer, true, from, to))

@@ -3,6 +3,7 @@
 /* What the files of the schema compiler share: see schema.h. */
 
 #include "engine/text/constraint/schema.h"
+#include "engine/text/constraint/text-set.h"
 
 /* In place of the state behind a piece, with the error set. */
 #define SUNDOG_SCHEMA_FAILED UINT32_MAX
@@ -17,12 +18,20 @@ typedef struct {
     GString *path;     /* where in the document: "#/properties/a" */
     unsigned depth;
     unsigned n_schemas;
+    bool
+        is_contradiction; /* the error: that no value is left, which is no fault of an alternative */
     GError **error;
 } SundogSchemaCompiler;
 
 /* Sets the error, unless there is one: the keyword, the place and the reason. Returns FAILED. */
 uint32_t sundog_schema_refuse(SundogSchemaCompiler *compiler, const char *keyword,
                               const char *format, ...) G_GNUC_PRINTF(3, 4);
+
+/* The same where the conditions leave no value: an alternative that is so is left out. */
+uint32_t sundog_schema_contradict(SundogSchemaCompiler *compiler, const char *keyword,
+                                  const char *format, ...) G_GNUC_PRINTF(3, 4);
+/* Whether it failed by a contradiction, which is then forgotten. */
+bool sundog_schema_forgive(SundogSchemaCompiler *compiler);
 
 /* A value of the schema; the state behind it. */
 uint32_t sundog_schema_add_value(SundogSchemaCompiler *compiler, JsonNode *schema, uint32_t from);
@@ -39,6 +48,27 @@ uint32_t sundog_schema_add_string(SundogSchemaCompiler *compiler, JsonObject *sc
 uint32_t sundog_schema_add_number(SundogSchemaCompiler *compiler, JsonObject *schema, bool integer,
                                   uint32_t from);
 
+/* The texts that a schema takes, of which it has expressions, a format, lengths, values or `not`; the
+ * caller's, NULL with an error. */
+SundogTextSet *sundog_schema_find_texts(SundogSchemaCompiler *compiler, JsonObject *schema);
+
+/* Further members of objects: their keys, which hold none of the declared names, and their values. */
+typedef struct {
+    SundogTextSet *keys;
+    JsonNode *values;
+    const char *place; /* keyword */
+} SundogSchemaOthers;
+
+/* Reads what patternProperties, additionalProperties, unevaluatedProperties and propertyNames say of
+ * members that are not named; a GArray of SundogSchemaOthers, the caller's. `names`: the declared ones'
+ * (char *). NULL with an error. */
+GArray *sundog_schema_read_others(SundogSchemaCompiler *compiler, JsonObject *schema,
+                                  const GPtrArray *names);
+/* What a member's value is held to by patternProperties beside its own schema (NULL: by these alone, or
+ * else as further members are); borrowed. NULL with an error. */
+JsonNode *sundog_schema_hold_member(SundogSchemaCompiler *compiler, JsonObject *schema,
+                                    const char *name, JsonNode *own);
+
 /* The schema at a reference, or NULL with an error. */
 JsonNode *sundog_schema_find(SundogSchemaCompiler *compiler, const char *reference);
 /* The schema as one object without $ref and allOf, borrowed; NULL with an error. */
@@ -46,8 +76,12 @@ JsonObject *sundog_schema_flatten(SundogSchemaCompiler *compiler, JsonNode *sche
 /* One object for both schemas at once, borrowed; `skip`: a key of the first that is left out. */
 JsonObject *sundog_schema_merge(SundogSchemaCompiler *compiler, JsonObject *first, const char *skip,
                                 JsonNode *second);
+/* A schema that asks for both; the caller's. */
+JsonNode *sundog_schema_require_both(JsonNode *first, JsonNode *second);
 /* Whether something stands beside this key that a value could violate. */
 bool sundog_schema_has_others(JsonObject *schema, const char *key);
+/* The values that enum or const lists; the caller's, NULL where they list none. */
+JsonArray *sundog_schema_dup_values(JsonObject *schema);
 /* Whether no value can be of both. False where that is not seen. */
 bool sundog_schema_excludes(SundogSchemaCompiler *compiler, JsonNode *first, JsonNode *second);
 /* Whether two values are the same to JSON: numbers by value, members in any order. */

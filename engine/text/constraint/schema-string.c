@@ -48,52 +48,182 @@ find_format(JsonObject *schema)
     return NULL;
 }
 
-/* An expression's texts, whose lengths must be seen to lie within the bounds. */
-static uint32_t
-add_pattern(SundogSchemaCompiler *compiler, const char *keyword, const char *pattern,
-            uint32_t least, uint32_t most, uint32_t from)
+/* An expression's texts; NULL with an error. */
+static SundogGrammarNode *
+parse(SundogSchemaCompiler *compiler, const char *keyword, const char *pattern)
 {
     g_autoptr(GError) reason = NULL;
-    g_autoptr(SundogGrammarNode) tree = sundog_pattern_parse(pattern, true, &reason);
+    SundogGrammarNode *tree = sundog_pattern_parse(pattern, true, &reason);
     if (tree == NULL)
-        return sundog_schema_refuse(compiler, keyword, "%s", reason->message);
+        sundog_schema_refuse(compiler, keyword, "%s", reason->message);
+    return tree;
+}
+
+/* What a schema says of a text. */
+typedef struct {
+    JsonNode *pattern; /* a text, or a list of these where schemas were combined */
+    const char *format;
+    uint32_t least;
+    uint32_t most;
+} Conditions;
+
+static bool
+read_conditions(SundogSchemaCompiler *compiler, JsonObject *schema, Conditions *conditions)
+{
+    conditions->pattern = json_object_get_member(schema, "pattern");
+    conditions->format = find_format(schema);
+    if (!sundog_schema_get_count(compiler, schema, "minLength", 0, &conditions->least) ||
+        !sundog_schema_get_count(compiler, schema, "maxLength", SUNDOG_AUTOMATON_UNBOUNDED,
+                                 &conditions->most))
+        return false;
+    if (conditions->least > conditions->most)
+        sundog_schema_contradict(compiler, "minLength", "it is above maxLength");
+    else if (conditions->pattern != NULL && !JSON_NODE_HOLDS_ARRAY(conditions->pattern) &&
+             json_node_get_value_type(conditions->pattern) != G_TYPE_STRING)
+        sundog_schema_refuse(compiler, "pattern", "a text is expected");
+    return *compiler->error == NULL;
+}
+
+/* Takes both sets, and gives what is of both; NULL with an error of the keyword. */
+static SundogTextSet *
+narrow(SundogSchemaCompiler *compiler, const char *keyword, SundogTextSet *first,
+       SundogTextSet *second)
+{
+    g_autoptr(GError) reason = NULL;
+    SundogTextSet *both =
+        first && second ? sundog_text_set_intersect(first, second, &reason) : NULL;
+    if (first && second && both == NULL)
+        sundog_schema_refuse(compiler, keyword, "%s", reason->message);
+    sundog_text_set_free(first);
+    sundog_text_set_free(second);
+    return both;
+}
+
+static SundogTextSet *
+find_fitting(SundogSchemaCompiler *compiler, const char *keyword, const char *pattern)
+{
+    g_autoptr(GError) reason = NULL;
+    g_autoptr(SundogGrammarNode) tree = parse(compiler, keyword, pattern);
+    SundogTextSet *set = tree != NULL ? sundog_text_set_new_of_tree(tree, &reason) : NULL;
+    if (tree != NULL && set == NULL)
+        sundog_schema_refuse(compiler, keyword, "%s", reason->message);
+    return set;
+}
+
+static SundogTextSet *
+find_long_enough(SundogSchemaCompiler *compiler, const Conditions *conditions)
+{
+    g_autoptr(GError) reason = NULL;
+    SundogTextSet *set =
+        sundog_text_set_new_of_lengths(conditions->least, conditions->most, &reason);
+    if (set == NULL)
+        sundog_schema_refuse(compiler, conditions->least ? "minLength" : "maxLength", "%s",
+                             reason->message);
+    return set;
+}
+
+/* The texts among enum or const; NULL with an error. */
+static SundogTextSet *
+find_listed(SundogSchemaCompiler *compiler, JsonObject *schema)
+{
+    g_autoptr(GPtrArray) texts = g_ptr_array_new();
+    g_autoptr(GError) reason = NULL;
+    JsonArray *values = sundog_schema_dup_values(schema);
+    for (guint i = 0; i < json_array_get_length(values); i++) {
+        JsonNode *value = json_array_get_element(values, i);
+        if (json_node_get_value_type(value) == G_TYPE_STRING)
+            g_ptr_array_add(texts, (char *)json_node_get_string(value));
+    }
+    SundogTextSet *set =
+        sundog_text_set_new_of_texts((const char *const *)texts->pdata, texts->len, &reason);
+    if (set == NULL)
+        sundog_schema_refuse(compiler, "enum", "%s", reason->message);
+    json_array_unref(values);
+    return set;
+}
+
+SundogTextSet *
+sundog_schema_find_texts(SundogSchemaCompiler *compiler, JsonObject *schema)
+{
+    Conditions conditions;
+    if (!read_conditions(compiler, schema, &conditions))
+        return NULL;
+    SundogTextSet *set = find_long_enough(compiler, &conditions);
+    if (json_object_has_member(schema, "enum") || json_object_has_member(schema, "const"))
+        set = narrow(compiler, "enum", set, find_listed(compiler, schema));
+    if (conditions.format != NULL)
+        set = narrow(compiler, "format", set, find_fitting(compiler, "format", conditions.format));
+    if (conditions.pattern != NULL && !JSON_NODE_HOLDS_ARRAY(conditions.pattern))
+        return narrow(compiler, "pattern", set,
+                      find_fitting(compiler, "pattern", json_node_get_string(conditions.pattern)));
+    JsonArray *list = conditions.pattern ? json_node_get_array(conditions.pattern) : NULL;
+    for (guint i = 0; list != NULL && i < json_array_get_length(list) && set != NULL; i++)
+        set = narrow(compiler, "pattern", set,
+                     find_fitting(compiler, "pattern", json_array_get_string_element(list, i)));
+    return set;
+}
+
+/* An expression alone, where its texts have no other lengths than they may: as its tree has it, which may
+ * be far larger than what can be combined. *is_added false where it has others. */
+static uint32_t
+add_alone(SundogSchemaCompiler *compiler, const char *keyword, const char *pattern,
+          const Conditions *conditions, bool *is_added, uint32_t from)
+{
+    g_autoptr(SundogGrammarNode) tree = parse(compiler, keyword, pattern);
     uint32_t shortest, longest;
+    if (tree == NULL)
+        return SUNDOG_SCHEMA_FAILED;
     sundog_grammar_node_measure(tree, &shortest, &longest);
-    if (shortest < least || (most != SUNDOG_AUTOMATON_UNBOUNDED && longest > most))
-        return sundog_schema_refuse(compiler, shortest < least ? "minLength" : "maxLength",
-                                    "beside “%s” it cannot be enforced: say it in the expression, "
-                                    "or anchor that with ^ and $",
-                                    keyword);
+    *is_added = shortest >= conditions->least &&
+                (conditions->most == SUNDOG_AUTOMATON_UNBOUNDED || longest <= conditions->most);
+    if (!*is_added)
+        return from;
     from = sundog_automaton_builder_add_text(compiler->builder, from, "\"", 1);
     from = sundog_grammar_node_emit(tree, compiler->builder, sundog_json_grammar_encode, from);
+    return sundog_automaton_builder_add_text(compiler->builder, from, "\"", 1);
+}
+
+static uint32_t
+add_texts(SundogSchemaCompiler *compiler, JsonObject *schema, uint32_t from)
+{
+    g_autoptr(SundogTextSet) set = sundog_schema_find_texts(compiler, schema);
+    if (set == NULL)
+        return SUNDOG_SCHEMA_FAILED;
+    if (sundog_text_set_is_empty(set))
+        return sundog_schema_contradict(compiler, "pattern", "no text is left");
+    from = sundog_automaton_builder_add_text(compiler->builder, from, "\"", 1);
+    from = sundog_text_set_emit(set, compiler->builder, sundog_json_grammar_encode, from);
+    return sundog_automaton_builder_add_text(compiler->builder, from, "\"", 1);
+}
+
+static uint32_t
+add_of_lengths(SundogSchemaCompiler *compiler, const Conditions *conditions, uint32_t from)
+{
+    SundogJsonGrammar *json = compiler->json;
+    if (conditions->least == 0 && conditions->most == SUNDOG_AUTOMATON_UNBOUNDED)
+        return sundog_automaton_builder_add_call(compiler->builder, from,
+                                                 sundog_json_grammar_get_string(json));
+    from = sundog_automaton_builder_add_text(compiler->builder, from, "\"", 1);
+    from = sundog_automaton_builder_add_repeat(compiler->builder, from,
+                                               sundog_json_grammar_get_character(json),
+                                               conditions->least, conditions->most);
     return sundog_automaton_builder_add_text(compiler->builder, from, "\"", 1);
 }
 
 uint32_t
 sundog_schema_add_string(SundogSchemaCompiler *compiler, JsonObject *schema, uint32_t from)
 {
-    JsonNode *pattern = json_object_get_member(schema, "pattern");
-    const char *format = find_format(schema);
-    uint32_t least, most;
-    if (!sundog_schema_get_count(compiler, schema, "minLength", 0, &least) ||
-        !sundog_schema_get_count(compiler, schema, "maxLength", SUNDOG_AUTOMATON_UNBOUNDED, &most))
+    Conditions conditions;
+    bool is_added = false;
+    if (!read_conditions(compiler, schema, &conditions))
         return SUNDOG_SCHEMA_FAILED;
-    if (least > most)
-        return sundog_schema_refuse(compiler, "minLength", "it is above maxLength");
-    if (pattern != NULL && json_node_get_value_type(pattern) != G_TYPE_STRING)
-        return sundog_schema_refuse(compiler, "pattern", "a text is expected");
-    if (pattern != NULL && format != NULL)
-        return sundog_schema_refuse(compiler, "format", "it is not supported beside pattern");
-    if (pattern != NULL)
-        return add_pattern(compiler, "pattern", json_node_get_string(pattern), least, most, from);
-    if (format != NULL)
-        return add_pattern(compiler, "format", format, least, most, from);
-    SundogJsonGrammar *json = compiler->json;
-    if (least == 0 && most == SUNDOG_AUTOMATON_UNBOUNDED)
-        return sundog_automaton_builder_add_call(compiler->builder, from,
-                                                 sundog_json_grammar_get_string(json));
-    from = sundog_automaton_builder_add_text(compiler->builder, from, "\"", 1);
-    from = sundog_automaton_builder_add_repeat(
-        compiler->builder, from, sundog_json_grammar_get_character(json), least, most);
-    return sundog_automaton_builder_add_text(compiler->builder, from, "\"", 1);
+    if (conditions.pattern == NULL && conditions.format == NULL)
+        return add_of_lengths(compiler, &conditions, from);
+    bool has_both = conditions.pattern != NULL && conditions.format != NULL;
+    if (!has_both && (conditions.format || !JSON_NODE_HOLDS_ARRAY(conditions.pattern)))
+        from = add_alone(compiler, conditions.format ? "format" : "pattern",
+                         conditions.format ? conditions.format
+                                           : json_node_get_string(conditions.pattern),
+                         &conditions, &is_added, from);
+    return is_added || from == SUNDOG_SCHEMA_FAILED ? from : add_texts(compiler, schema, from);
 }

@@ -9,18 +9,47 @@
 #define MAX_DEPTH 64
 #define MAX_SCHEMAS 20000
 
+static uint32_t
+fail(SundogSchemaCompiler *compiler, const char *keyword, bool is_contradiction, const char *format,
+     va_list arguments)
+{
+    if (*compiler->error != NULL)
+        return SUNDOG_SCHEMA_FAILED;
+    g_autofree char *reason = g_strdup_vprintf(format, arguments);
+    g_set_error(compiler->error, SUNDOG_GRAMMAR_ERROR, SUNDOG_GRAMMAR_ERROR_UNSUPPORTED,
+                "“%s” at %s: %s", keyword, compiler->path->str, reason);
+    compiler->is_contradiction = is_contradiction;
+    return SUNDOG_SCHEMA_FAILED;
+}
+
 uint32_t
 sundog_schema_refuse(SundogSchemaCompiler *compiler, const char *keyword, const char *format, ...)
 {
-    if (compiler->error != NULL && *compiler->error != NULL)
-        return SUNDOG_SCHEMA_FAILED;
     va_list arguments;
     va_start(arguments, format);
-    g_autofree char *reason = g_strdup_vprintf(format, arguments);
+    uint32_t failed = fail(compiler, keyword, false, format, arguments);
     va_end(arguments);
-    g_set_error(compiler->error, SUNDOG_GRAMMAR_ERROR, SUNDOG_GRAMMAR_ERROR_UNSUPPORTED,
-                "“%s” at %s: %s", keyword, compiler->path->str, reason);
-    return SUNDOG_SCHEMA_FAILED;
+    return failed;
+}
+
+uint32_t
+sundog_schema_contradict(SundogSchemaCompiler *compiler, const char *keyword, const char *format,
+                         ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    uint32_t failed = fail(compiler, keyword, true, format, arguments);
+    va_end(arguments);
+    return failed;
+}
+
+bool
+sundog_schema_forgive(SundogSchemaCompiler *compiler)
+{
+    bool is_forgiven = *compiler->error != NULL && compiler->is_contradiction;
+    if (is_forgiven)
+        g_clear_error(compiler->error);
+    return is_forgiven;
 }
 
 bool
@@ -163,8 +192,8 @@ add_values(SundogSchemaCompiler *compiler, JsonObject *schema, uint32_t from)
             add_value_text(texts, schema, json_array_get_element(list, i));
     }
     if (texts->len == 0)
-        return sundog_schema_refuse(compiler, values != NULL ? "enum" : "const",
-                                    "no value is left");
+        return sundog_schema_contradict(compiler, values != NULL ? "enum" : "const",
+                                        "no value is left");
     return sundog_automaton_builder_add_choice(compiler->builder, from,
                                                (const char *const *)texts->pdata, texts->len);
 }
@@ -214,14 +243,19 @@ add_alternatives(SundogSchemaCompiler *compiler, JsonObject *schema, const char 
         return SUNDOG_SCHEMA_FAILED;
     uint32_t to = sundog_automaton_builder_add_state(compiler->builder);
     gsize n_path = compiler->path->len;
+    guint n_added = 0;
     for (guint i = 0; i < json_array_get_length(list); i++) {
         g_string_append_printf(compiler->path, "/%s/%u", keyword, i);
         uint32_t begin = sundog_automaton_builder_add_state(compiler->builder);
         uint32_t end =
             add_alternative(compiler, schema, keyword, json_array_get_element(list, i), begin);
         g_string_truncate(compiler->path, n_path);
-        if (end == SUNDOG_SCHEMA_FAILED)
+        bool is_last_hope = n_added == 0 && i + 1 == json_array_get_length(list);
+        if (end == SUNDOG_SCHEMA_FAILED && (is_last_hope || !sundog_schema_forgive(compiler)))
             return end;
+        if (end == SUNDOG_SCHEMA_FAILED)
+            continue;
+        n_added++;
         sundog_automaton_builder_add_empty(compiler->builder, from, begin);
         sundog_automaton_builder_add_empty(compiler->builder, end, to);
     }
@@ -317,7 +351,7 @@ find_types(SundogSchemaCompiler *compiler, JsonObject *schema, GPtrArray *types)
         if (!add_named_type(compiler, json_array_get_element(list, i), types))
             return false;
     if (types->len == 0)
-        sundog_schema_refuse(compiler, "type", "the list is empty");
+        sundog_schema_contradict(compiler, "type", "the list is empty");
     return types->len > 0;
 }
 
