@@ -11,6 +11,8 @@
 
 /* What a value can violate. All else is an annotation, or a place where schemas are kept. */
 static const char *const conditions[] = {
+    SUNDOG_SCHEMA_EXCLUDED,
+    SUNDOG_SCHEMA_UNLIKE,
     "$ref",
     "additionalProperties",
     "allOf",
@@ -174,10 +176,10 @@ new_list_node(JsonArray *list)
     return node;
 }
 
-static bool
-holds(JsonArray *list, JsonNode *value)
+bool
+sundog_schema_holds(JsonArray *list, JsonNode *value)
 {
-    for (guint i = 0; i < json_array_get_length(list); i++)
+    for (guint i = 0; list != NULL && i < json_array_get_length(list); i++)
         if (sundog_schema_is_same(json_array_get_element(list, i), value))
             return true;
     return false;
@@ -214,7 +216,7 @@ intersect(JsonNode *first, JsonNode *second)
     g_autoptr(JsonArray) right = dup_list(second);
     JsonArray *both = json_array_new();
     for (guint i = 0; i < json_array_get_length(left); i++)
-        if (holds(right, json_array_get_element(left, i)))
+        if (sundog_schema_holds(right, json_array_get_element(left, i)))
             json_array_add_element(both, json_node_ref(json_array_get_element(left, i)));
     bool integer = (has_text(left, "integer") && has_text(right, "number")) ||
                    (has_text(left, "number") && has_text(right, "integer"));
@@ -232,7 +234,7 @@ unite(JsonNode *first, JsonNode *second)
     for (guint i = 0; i < json_array_get_length(left); i++)
         json_array_add_element(all, json_node_ref(json_array_get_element(left, i)));
     for (guint i = 0; i < json_array_get_length(right); i++)
-        if (!holds(left, json_array_get_element(right, i)))
+        if (!sundog_schema_holds(left, json_array_get_element(right, i)))
             json_array_add_element(all, json_node_ref(json_array_get_element(right, i)));
     return new_list_node(all);
 }
@@ -251,7 +253,7 @@ sundog_schema_require_both(JsonNode *first, JsonNode *second)
 }
 
 static JsonNode *
-merge_properties(JsonNode *first, JsonNode *second)
+merge_each(JsonNode *first, JsonNode *second, JsonNode *(*merge)(JsonNode *, JsonNode *))
 {
     JsonObject *both = json_object_new();
     JsonNode *const nodes[] = {first, second};
@@ -263,13 +265,53 @@ merge_properties(JsonNode *first, JsonNode *second)
         while (json_object_iter_next_ordered(&iter, &key, &member)) {
             JsonNode *known = json_object_get_member(both, key);
             json_object_set_member(both, key,
-                                   known != NULL ? sundog_schema_require_both(known, member)
-                                                 : json_node_ref(member));
+                                   known != NULL ? merge(known, member) : json_node_ref(member));
         }
     }
     JsonNode *node = json_node_new(JSON_NODE_OBJECT);
     json_node_take_object(node, both);
     return node;
+}
+
+/* Names that are required beside one, or a schema. */
+static JsonNode *
+merge_dependent(JsonNode *first, JsonNode *second)
+{
+    return JSON_NODE_HOLDS_ARRAY(first) && JSON_NODE_HOLDS_ARRAY(second)
+               ? unite(first, second)
+               : sundog_schema_require_both(first, second);
+}
+
+/* For `not`: a schema of what either is. */
+static JsonNode *
+refuse_either(JsonNode *first, JsonNode *second)
+{
+    JsonArray *list = json_array_new();
+    json_array_add_element(list, json_node_ref(first));
+    json_array_add_element(list, json_node_ref(second));
+    JsonObject *object = json_object_new();
+    json_object_set_array_member(object, "anyOf", list);
+    JsonNode *node = json_node_new(JSON_NODE_OBJECT);
+    json_node_take_object(node, object);
+    return node;
+}
+
+/* Of whole numbers; NULL for others. */
+static JsonNode *
+find_common_multiple(JsonNode *first, JsonNode *second)
+{
+    if (json_node_get_value_type(first) != G_TYPE_INT64 ||
+        json_node_get_value_type(second) != G_TYPE_INT64)
+        return NULL;
+    int64_t a = json_node_get_int(first), b = json_node_get_int(second), left = a, right = b;
+    if (MIN(a, b) <= 0 || MAX(a, b) > INT32_MAX)
+        return NULL;
+    while (right != 0) {
+        int64_t rest = left % right;
+        left = right;
+        right = rest;
+    }
+    return json_node_init_int(json_node_alloc(), a / left * b);
 }
 
 static bool
@@ -289,6 +331,13 @@ combine(const char *key, JsonNode *first, JsonNode *second)
                                         "minItems", "minProperties",    NULL};
     static const char *const most[] = {"maximum",  "exclusiveMaximum", "maxLength",
                                        "maxItems", "maxProperties",    NULL};
+    /* Each of one value or of all values of a kind. */
+    static const char *const nested[] = {"items", "propertyNames", "additionalProperties",
+                                         "unevaluatedProperties", NULL};
+    static const char *const lists[] = {
+        "allOf", "pattern", "required", SUNDOG_SCHEMA_EXCLUDED, SUNDOG_SCHEMA_UNLIKE, NULL};
+    static const char *const by_name[] = {"dependencies", "dependentRequired", "dependentSchemas",
+                                          NULL};
     bool numbers = is_number(first) && is_number(second);
     if (sundog_schema_is_same(first, second))
         return json_node_ref(first);
@@ -298,72 +347,153 @@ combine(const char *key, JsonNode *first, JsonNode *second)
     }
     if (strcmp(key, "type") == 0 || strcmp(key, "enum") == 0)
         return intersect(first, second);
-    if (strcmp(key, "required") == 0)
-        return unite(first, second);
     if (strcmp(key, "properties") == 0 && JSON_NODE_HOLDS_OBJECT(first) &&
         JSON_NODE_HOLDS_OBJECT(second))
-        return merge_properties(first, second);
-    if (strcmp(key, "items") == 0)
-        return sundog_schema_require_both(first, second);
-    return NULL;
+        return merge_each(first, second, sundog_schema_require_both);
+    if (strcmp(key, "patternProperties") == 0 && JSON_NODE_HOLDS_OBJECT(first) &&
+        JSON_NODE_HOLDS_OBJECT(second))
+        return merge_each(first, second, sundog_schema_require_both);
+    if (is_one_of(key, lists))
+        return unite(first, second);
+    if (is_one_of(key, by_name) && JSON_NODE_HOLDS_OBJECT(first) && JSON_NODE_HOLDS_OBJECT(second))
+        return merge_each(first, second, merge_dependent);
+    if (strcmp(key, "multipleOf") == 0)
+        return find_common_multiple(first, second);
+    if (strcmp(key, "not") == 0)
+        return refuse_either(first, second);
+    return is_one_of(key, nested) ? sundog_schema_require_both(first, second) : NULL;
 }
 
+/* What one schema says of members that it does not name, said of those that the other names. */
 static bool
-forbids_others(JsonObject *schema)
+hold_others(SundogSchemaCompiler *compiler, JsonObject *schema, JsonObject *naming)
 {
-    JsonNode *node = json_object_get_member(schema, "additionalProperties");
-    return node != NULL && json_node_get_value_type(node) == G_TYPE_BOOLEAN &&
-           !json_node_get_boolean(node);
-}
-
-/* `additionalProperties` speaks of the properties beside it alone, which a merged schema cannot say. */
-static bool
-agrees_on_others(JsonObject *closed, JsonObject *other)
-{
-    JsonNode *known = json_object_get_member(closed, "properties");
-    JsonNode *node = json_object_get_member(other, "properties");
-    if (!forbids_others(closed) || node == NULL || !JSON_NODE_HOLDS_OBJECT(node))
-        return true;
-    JsonObjectIter iter;
-    const char *key;
-    json_object_iter_init(&iter, json_node_get_object(node));
-    while (json_object_iter_next(&iter, &key, NULL))
-        if (known == NULL || !JSON_NODE_HOLDS_OBJECT(known) ||
-            !json_object_has_member(json_node_get_object(known), key))
+    /* All members are looked at where schemas are combined; within one of them only its own. */
+    schema = sundog_schema_copy_without(compiler, schema, "unevaluatedProperties", "");
+    JsonObject *own = sundog_json_get_object(schema, "properties");
+    JsonObject *named = sundog_json_get_object(naming, "properties");
+    g_autoptr(GList) names = named != NULL ? json_object_get_members(named) : NULL;
+    JsonObject *held = NULL;
+    for (GList *name = names; name != NULL; name = name->next) {
+        if (own != NULL && json_object_has_member(own, name->data))
+            continue;
+        JsonNode *others = sundog_schema_hold_member(compiler, schema, name->data, NULL);
+        if (others == NULL)
             return false;
+        if (others == compiler->any)
+            continue;
+        if (held == NULL) {
+            held = json_object_new();
+            sundog_json_copy_members(named, held);
+            json_object_set_object_member(naming, "properties", held);
+        }
+        JsonNode *both =
+            sundog_schema_require_both(json_object_get_member(held, name->data), others);
+        json_object_set_member(held, name->data, both);
+    }
     return true;
 }
 
+/* Conditions that two schemas may both have, and of which one can be looked at only after the other. */
+static const struct {
+    const char *key;
+    const char *with[2]; /* what it means nothing without */
+} deferred[] = {
+    {"anyOf", {NULL}},
+    {"oneOf", {NULL}},
+    {"if", {"then", "else"}},
+    {"contains", {"minContains", "maxContains"}},
+};
+
+/* Puts the condition off: into `allOf`, where it stays until the first one is resolved. False where it is
+ * none of these. */
 static bool
-merge_into(SundogSchemaCompiler *compiler, JsonObject *into, JsonObject *from)
+defer(JsonObject *into, JsonObject *from, const char *key)
 {
+    for (size_t i = 0; i < G_N_ELEMENTS(deferred); i++) {
+        if (strcmp(deferred[i].key, key) != 0)
+            continue;
+        JsonObject *later = json_object_new();
+        const char *const keys[] = {key, deferred[i].with[0], deferred[i].with[1]};
+        for (size_t k = 0; k < G_N_ELEMENTS(keys); k++)
+            if (keys[k] != NULL && json_object_has_member(from, keys[k]))
+                json_object_set_member(later, keys[k], json_object_dup_member(from, keys[k]));
+        JsonArray *list = json_array_new();
+        json_array_add_object_element(list, later);
+        g_autoptr(JsonNode) node = new_list_node(list);
+        JsonNode *before = json_object_get_member(into, "allOf");
+        sundog_json_set_member(into, "allOf",
+                               before != NULL ? unite(before, node) : json_node_ref(node));
+        return true;
+    }
+    return false;
+}
+
+/* Whether the key only belongs to one of `from` that stands in `into` already. */
+static bool
+is_deferred_with(JsonObject *into, JsonObject *from, const char *key)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(deferred); i++)
+        if (is_one_of(key,
+                      (const char *const[]){deferred[i].with[0] ? deferred[i].with[0] : "",
+                                            deferred[i].with[1] ? deferred[i].with[1] : "", NULL}))
+            return json_object_has_member(into, deferred[i].key) ||
+                   !json_object_has_member(from, deferred[i].key);
+    return false;
+}
+
+static bool
+merge_member(SundogSchemaCompiler *compiler, JsonObject *into, JsonObject *from, const char *key,
+             JsonNode *member)
+{
+    JsonNode *known = json_object_get_member(into, key);
+    if (known == NULL || !is_condition(key)) {
+        sundog_json_set_member(into, key, json_node_ref(member));
+        return true;
+    }
+    JsonNode *both = combine(key, known, member);
+    if (both != NULL) {
+        sundog_json_set_member(into, key, both);
+        return true;
+    }
+    if (defer(into, from, key))
+        return true;
+    if (strcmp(key, "const") == 0)
+        sundog_schema_contradict(compiler, key, "combined schemas differ in it");
+    else
+        sundog_schema_refuse(compiler, key, "combined schemas differ in it");
+    return false;
+}
+
+/* `from` is not kept. */
+static bool
+merge_into(SundogSchemaCompiler *compiler, JsonObject *into, JsonObject *given)
+{
+    g_autoptr(JsonObject) from = json_object_new();
+    sundog_json_copy_members(given, from);
+    JsonNode *unevaluated = json_object_get_member(from, "unevaluatedProperties");
+    if (unevaluated != NULL && !json_object_has_member(from, "additionalProperties"))
+        json_object_set_member(from, "additionalProperties", json_node_ref(unevaluated));
+    json_object_remove_member(from, "unevaluatedProperties");
+    if (!hold_others(compiler, into, from) || !hold_others(compiler, from, into))
+        return false;
+    /* What belongs to another member goes along while that is not there yet. */
+    g_autoptr(JsonObject) before = json_object_new();
+    sundog_json_copy_members(into, before);
     JsonObjectIter iter;
     const char *key;
     JsonNode *member;
-    if (!agrees_on_others(into, from) || !agrees_on_others(from, into)) {
-        sundog_schema_refuse(compiler, "additionalProperties",
-                             "combined schemas forbid each other's properties");
-        return false;
-    }
     json_object_iter_init_ordered(&iter, from);
-    while (json_object_iter_next_ordered(&iter, &key, &member)) {
-        JsonNode *known = json_object_get_member(into, key);
-        JsonNode *both = json_node_ref(member);
-        if (known != NULL && is_condition(key)) {
-            json_node_unref(both);
-            both = combine(key, known, member);
-        }
-        if (both == NULL) {
-            sundog_schema_refuse(compiler, key, "combined schemas differ in it");
+    while (json_object_iter_next_ordered(&iter, &key, &member))
+        if (!is_deferred_with(before, from, key) &&
+            !merge_member(compiler, into, from, key, member))
             return false;
-        }
-        sundog_json_set_member(into, key, both);
-    }
     return true;
 }
 
-static JsonObject *
-copy_without(JsonObject *schema, const char *first, const char *second)
+JsonObject *
+sundog_schema_copy_without(SundogSchemaCompiler *compiler, JsonObject *schema, const char *first,
+                           const char *second)
 {
     JsonObject *copy = json_object_new();
     JsonObjectIter iter;
@@ -373,7 +503,17 @@ copy_without(JsonObject *schema, const char *first, const char *second)
     while (json_object_iter_next_ordered(&iter, &key, &member))
         if (strcmp(key, first) != 0 && strcmp(key, second) != 0)
             json_object_set_member(copy, key, json_node_ref(member));
+    g_ptr_array_add(compiler->made, copy);
     return copy;
+}
+
+JsonNode *
+sundog_schema_keep(SundogSchemaCompiler *compiler, JsonNode *node)
+{
+    JsonObject *holder = json_object_new();
+    json_object_set_member(holder, "", node);
+    g_ptr_array_add(compiler->made, holder);
+    return node;
 }
 
 static bool
@@ -399,8 +539,7 @@ flatten_object(SundogSchemaCompiler *compiler, JsonObject *schema)
     JsonNode *all = json_object_get_member(schema, "allOf");
     if (reference == NULL && all == NULL)
         return schema;
-    JsonObject *merged = copy_without(schema, "$ref", "allOf");
-    g_ptr_array_add(compiler->made, merged);
+    JsonObject *merged = sundog_schema_copy_without(compiler, schema, "$ref", "allOf");
     if (reference != NULL) {
         JsonNode *target = json_node_get_value_type(reference) == G_TYPE_STRING
                                ? sundog_schema_find(compiler, json_node_get_string(reference))
@@ -446,8 +585,7 @@ JsonObject *
 sundog_schema_merge(SundogSchemaCompiler *compiler, JsonObject *first, const char *skip,
                     JsonNode *second)
 {
-    JsonObject *merged = copy_without(first, skip, skip);
-    g_ptr_array_add(compiler->made, merged);
+    JsonObject *merged = sundog_schema_copy_without(compiler, first, skip, skip);
     JsonObject *flat = sundog_schema_flatten(compiler, second);
     return flat != NULL && merge_into(compiler, merged, flat) ? merged : NULL;
 }

@@ -172,16 +172,6 @@ sundog_schema_read_others(SundogSchemaCompiler *compiler, JsonObject *schema,
     return g_steal_pointer(&others);
 }
 
-/* Keeps the node until the compiler is done. */
-static JsonNode *
-keep(SundogSchemaCompiler *compiler, JsonNode *node)
-{
-    JsonObject *holder = json_object_new();
-    json_object_set_member(holder, "", node);
-    g_ptr_array_add(compiler->made, holder);
-    return node;
-}
-
 JsonNode *
 sundog_schema_hold_member(SundogSchemaCompiler *compiler, JsonObject *schema, const char *name,
                           JsonNode *own)
@@ -198,10 +188,11 @@ sundog_schema_hold_member(SundogSchemaCompiler *compiler, JsonObject *schema, co
             continue;
         fits = true;
         held = held == NULL ? pattern->values
-                            : keep(compiler, sundog_schema_require_both(held, pattern->values));
+                            : sundog_schema_keep(compiler,
+                                                 sundog_schema_require_both(held, pattern->values));
     }
     if (!sundog_text_set_has(allowed, name))
-        return keep(compiler, json_node_init_boolean(json_node_alloc(), false));
+        return sundog_schema_keep(compiler, json_node_init_boolean(json_node_alloc(), false));
     if (own == NULL && !fits)
         held = get_rest(schema);
     return held != NULL ? held : compiler->any;

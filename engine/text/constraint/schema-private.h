@@ -5,6 +5,10 @@
 #include "engine/text/constraint/schema.h"
 #include "engine/text/constraint/text-set.h"
 
+/* Keywords of our own, for what `not` leaves: lists of values and of expressions that a value may not be. */
+#define SUNDOG_SCHEMA_EXCLUDED "\001excluded"
+#define SUNDOG_SCHEMA_UNLIKE "\001unlike"
+
 /* In place of the state behind a piece, with the error set. */
 #define SUNDOG_SCHEMA_FAILED UINT32_MAX
 
@@ -71,11 +75,24 @@ JsonNode *sundog_schema_hold_member(SundogSchemaCompiler *compiler, JsonObject *
 
 /* The schema at a reference, or NULL with an error. */
 JsonNode *sundog_schema_find(SundogSchemaCompiler *compiler, const char *reference);
-/* The schema as one object without $ref and allOf, borrowed; NULL with an error. */
+/* Keeps the node until the compiler is done; gives it back. */
+JsonNode *sundog_schema_keep(SundogSchemaCompiler *compiler, JsonNode *node);
+/* A copy without two keys, borrowed. */
+JsonObject *sundog_schema_copy_without(SundogSchemaCompiler *compiler, JsonObject *schema,
+                                       const char *first, const char *second);
+/* The schema as one object without $ref and allOf, but for what waits in it for another condition to be
+ * resolved; borrowed; NULL with an error. */
 JsonObject *sundog_schema_flatten(SundogSchemaCompiler *compiler, JsonNode *schema);
 /* One object for both schemas at once, borrowed; `skip`: a key of the first that is left out. */
 JsonObject *sundog_schema_merge(SundogSchemaCompiler *compiler, JsonObject *first, const char *skip,
                                 JsonNode *second);
+/*
+ * Whether the schema has a condition that is a choice: if, not, dependencies. Then *rest is the schema
+ * without it (borrowed), and the alternatives (JsonNode, borrowed) are what else a value may be. False
+ * with an error where the choice cannot be made.
+ */
+bool sundog_schema_split(SundogSchemaCompiler *compiler, JsonObject *schema, JsonObject **rest,
+                         GPtrArray *alternatives);
 /* A schema that asks for both; the caller's. */
 JsonNode *sundog_schema_require_both(JsonNode *first, JsonNode *second);
 /* Whether something stands beside this key that a value could violate. */
@@ -86,6 +103,9 @@ JsonArray *sundog_schema_dup_values(JsonObject *schema);
 bool sundog_schema_excludes(SundogSchemaCompiler *compiler, JsonNode *first, JsonNode *second);
 /* Whether two values are the same to JSON: numbers by value, members in any order. */
 bool sundog_schema_is_same(JsonNode *first, JsonNode *second);
+
+/* Whether one of the list (NULL: none) is the same as the value. */
+bool sundog_schema_holds(JsonArray *list, JsonNode *value);
 
 /* Reads a count; `otherwise` where it is absent. False with an error where it is none. */
 bool sundog_schema_get_count(SundogSchemaCompiler *compiler, JsonObject *schema,

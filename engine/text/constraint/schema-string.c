@@ -2,6 +2,7 @@
 
 #include "engine/text/constraint/schema-private.h"
 
+#include "engine/format/json-members.h"
 #include "engine/text/constraint/pattern.h"
 
 #include <string.h>
@@ -67,6 +68,17 @@ typedef struct {
     uint32_t most;
 } Conditions;
 
+/* A text, or a list of texts. */
+static bool
+is_text(JsonNode *node)
+{
+    JsonArray *list = JSON_NODE_HOLDS_ARRAY(node) ? json_node_get_array(node) : NULL;
+    for (guint i = 0; list != NULL && i < json_array_get_length(list); i++)
+        if (json_node_get_value_type(json_array_get_element(list, i)) != G_TYPE_STRING)
+            return false;
+    return list != NULL || json_node_get_value_type(node) == G_TYPE_STRING;
+}
+
 static bool
 read_conditions(SundogSchemaCompiler *compiler, JsonObject *schema, Conditions *conditions)
 {
@@ -78,8 +90,7 @@ read_conditions(SundogSchemaCompiler *compiler, JsonObject *schema, Conditions *
         return false;
     if (conditions->least > conditions->most)
         sundog_schema_contradict(compiler, "minLength", "it is above maxLength");
-    else if (conditions->pattern != NULL && !JSON_NODE_HOLDS_ARRAY(conditions->pattern) &&
-             json_node_get_value_type(conditions->pattern) != G_TYPE_STRING)
+    else if (conditions->pattern != NULL && !is_text(conditions->pattern))
         sundog_schema_refuse(compiler, "pattern", "a text is expected");
     return *compiler->error == NULL;
 }
@@ -122,13 +133,12 @@ find_long_enough(SundogSchemaCompiler *compiler, const Conditions *conditions)
     return set;
 }
 
-/* The texts among enum or const; NULL with an error. */
+/* The texts among values; NULL with an error. */
 static SundogTextSet *
-find_listed(SundogSchemaCompiler *compiler, JsonObject *schema)
+find_listed(SundogSchemaCompiler *compiler, JsonArray *values)
 {
     g_autoptr(GPtrArray) texts = g_ptr_array_new();
     g_autoptr(GError) reason = NULL;
-    JsonArray *values = sundog_schema_dup_values(schema);
     for (guint i = 0; i < json_array_get_length(values); i++) {
         JsonNode *value = json_array_get_element(values, i);
         if (json_node_get_value_type(value) == G_TYPE_STRING)
@@ -138,8 +148,33 @@ find_listed(SundogSchemaCompiler *compiler, JsonObject *schema)
         sundog_text_set_new_of_texts((const char *const *)texts->pdata, texts->len, &reason);
     if (set == NULL)
         sundog_schema_refuse(compiler, "enum", "%s", reason->message);
-    json_array_unref(values);
     return set;
+}
+
+/* Takes the set, and leaves out what `not` refuses. */
+static SundogTextSet *
+leave_out(SundogSchemaCompiler *compiler, SundogTextSet *set, SundogTextSet *refused)
+{
+    g_autoptr(GError) reason = NULL;
+    SundogTextSet *left = set && refused ? sundog_text_set_subtract(set, refused, &reason) : NULL;
+    if (set && refused && left == NULL)
+        sundog_schema_refuse(compiler, "not", "%s", reason->message);
+    sundog_text_set_free(set);
+    sundog_text_set_free(refused);
+    return left;
+}
+
+static SundogTextSet *
+leave_out_all(SundogSchemaCompiler *compiler, JsonObject *schema, SundogTextSet *set)
+{
+    JsonArray *unlike = sundog_json_get_array(schema, SUNDOG_SCHEMA_UNLIKE);
+    JsonArray *excluded = sundog_json_get_array(schema, SUNDOG_SCHEMA_EXCLUDED);
+    for (guint i = 0; unlike != NULL && i < json_array_get_length(unlike) && set != NULL; i++)
+        set = leave_out(compiler, set,
+                        find_fitting(compiler, "not", json_array_get_string_element(unlike, i)));
+    return excluded != NULL && set != NULL
+               ? leave_out(compiler, set, find_listed(compiler, excluded))
+               : set;
 }
 
 SundogTextSet *
@@ -149,18 +184,19 @@ sundog_schema_find_texts(SundogSchemaCompiler *compiler, JsonObject *schema)
     if (!read_conditions(compiler, schema, &conditions))
         return NULL;
     SundogTextSet *set = find_long_enough(compiler, &conditions);
-    if (json_object_has_member(schema, "enum") || json_object_has_member(schema, "const"))
-        set = narrow(compiler, "enum", set, find_listed(compiler, schema));
+    g_autoptr(JsonArray) values = sundog_schema_dup_values(schema);
+    if (values != NULL)
+        set = narrow(compiler, "enum", set, find_listed(compiler, values));
     if (conditions.format != NULL)
         set = narrow(compiler, "format", set, find_fitting(compiler, "format", conditions.format));
     if (conditions.pattern != NULL && !JSON_NODE_HOLDS_ARRAY(conditions.pattern))
-        return narrow(compiler, "pattern", set,
-                      find_fitting(compiler, "pattern", json_node_get_string(conditions.pattern)));
-    JsonArray *list = conditions.pattern ? json_node_get_array(conditions.pattern) : NULL;
+        set = narrow(compiler, "pattern", set,
+                     find_fitting(compiler, "pattern", json_node_get_string(conditions.pattern)));
+    JsonArray *list = sundog_json_get_array(schema, "pattern");
     for (guint i = 0; list != NULL && i < json_array_get_length(list) && set != NULL; i++)
         set = narrow(compiler, "pattern", set,
                      find_fitting(compiler, "pattern", json_array_get_string_element(list, i)));
-    return set;
+    return set != NULL ? leave_out_all(compiler, schema, set) : NULL;
 }
 
 /* An expression alone, where its texts have no other lengths than they may: as its tree has it, which may
@@ -217,6 +253,10 @@ sundog_schema_add_string(SundogSchemaCompiler *compiler, JsonObject *schema, uin
     bool is_added = false;
     if (!read_conditions(compiler, schema, &conditions))
         return SUNDOG_SCHEMA_FAILED;
+    bool refuses_some = json_object_has_member(schema, SUNDOG_SCHEMA_UNLIKE) ||
+                        json_object_has_member(schema, SUNDOG_SCHEMA_EXCLUDED);
+    if (refuses_some)
+        return add_texts(compiler, schema, from);
     if (conditions.pattern == NULL && conditions.format == NULL)
         return add_of_lengths(compiler, &conditions, from);
     bool has_both = conditions.pattern != NULL && conditions.format != NULL;

@@ -2,6 +2,7 @@
 
 #include "engine/text/constraint/schema-private.h"
 
+#include "engine/format/json-members.h"
 #include "engine/format/json.h"
 
 #include <string.h>
@@ -145,7 +146,7 @@ is_type(JsonNode *types, const char *type)
 static bool
 stands_beside_values(SundogSchemaCompiler *compiler, JsonObject *schema)
 {
-    static const char *const checked[] = {"type", "enum", "const"};
+    static const char *const checked[] = {"type", "enum", "const", SUNDOG_SCHEMA_EXCLUDED};
     g_autoptr(JsonObject) others = json_object_new();
     JsonObjectIter iter;
     const char *key;
@@ -170,7 +171,8 @@ add_value_text(GPtrArray *texts, JsonObject *schema, JsonNode *value)
 {
     JsonNode *constant = json_object_get_member(schema, "const");
     if (!is_type(json_object_get_member(schema, "type"), type_of(value)) ||
-        (constant != NULL && !sundog_schema_is_same(constant, value)))
+        (constant != NULL && !sundog_schema_is_same(constant, value)) ||
+        sundog_schema_holds(sundog_json_get_array(schema, SUNDOG_SCHEMA_EXCLUDED), value))
         return;
     g_ptr_array_add(texts, sundog_json_print(value, false));
 }
@@ -200,30 +202,14 @@ add_values(SundogSchemaCompiler *compiler, JsonObject *schema, uint32_t from)
 
 /* anyOf and oneOf */
 
-static bool
-are_exclusive(SundogSchemaCompiler *compiler, JsonArray *schemas)
-{
-    guint n = json_array_get_length(schemas);
-    for (guint i = 0; i < n; i++)
-        for (guint j = i + 1; j < n; j++)
-            if (!sundog_schema_excludes(compiler, json_array_get_element(schemas, i),
-                                        json_array_get_element(schemas, j))) {
-                sundog_schema_refuse(compiler, "oneOf",
-                                     "the alternatives %u and %u may both hold: use anyOf, or a "
-                                     "required property with a const of its own in each",
-                                     i, j);
-                return false;
-            }
-    return true;
-}
-
+/* The schema with another one beside it, which may be all there is. */
 static uint32_t
-add_alternative(SundogSchemaCompiler *compiler, JsonObject *schema, const char *keyword,
-                JsonNode *alternative, uint32_t from)
+add_alternative(SundogSchemaCompiler *compiler, JsonObject *schema, JsonNode *alternative,
+                uint32_t from)
 {
-    if (!sundog_schema_has_others(schema, keyword))
+    if (!sundog_schema_has_others(schema, ""))
         return sundog_schema_add_value(compiler, alternative, from);
-    JsonObject *merged = sundog_schema_merge(compiler, schema, keyword, alternative);
+    JsonObject *merged = sundog_schema_merge(compiler, schema, "", alternative);
     if (merged == NULL)
         return SUNDOG_SCHEMA_FAILED;
     g_autoptr(JsonNode) node = json_node_new(JSON_NODE_OBJECT);
@@ -231,26 +217,21 @@ add_alternative(SundogSchemaCompiler *compiler, JsonObject *schema, const char *
     return sundog_schema_add_value(compiler, node, from);
 }
 
+/* Any of the alternatives beside the schema; those that leave no value are left out. */
 static uint32_t
-add_alternatives(SundogSchemaCompiler *compiler, JsonObject *schema, const char *keyword,
-                 uint32_t from)
+add_each(SundogSchemaCompiler *compiler, JsonObject *schema, const char *keyword,
+         const GPtrArray *alternatives, uint32_t from)
 {
-    JsonNode *node = json_object_get_member(schema, keyword);
-    JsonArray *list = JSON_NODE_HOLDS_ARRAY(node) ? json_node_get_array(node) : NULL;
-    if (list == NULL || json_array_get_length(list) == 0)
-        return sundog_schema_refuse(compiler, keyword, "a list of schemas is expected");
-    if (strcmp(keyword, "oneOf") == 0 && !are_exclusive(compiler, list))
-        return SUNDOG_SCHEMA_FAILED;
     uint32_t to = sundog_automaton_builder_add_state(compiler->builder);
     gsize n_path = compiler->path->len;
     guint n_added = 0;
-    for (guint i = 0; i < json_array_get_length(list); i++) {
-        g_string_append_printf(compiler->path, "/%s/%u", keyword, i);
+    for (guint i = 0; i < alternatives->len; i++) {
+        if (keyword != NULL)
+            g_string_append_printf(compiler->path, "/%s/%u", keyword, i);
         uint32_t begin = sundog_automaton_builder_add_state(compiler->builder);
-        uint32_t end =
-            add_alternative(compiler, schema, keyword, json_array_get_element(list, i), begin);
+        uint32_t end = add_alternative(compiler, schema, alternatives->pdata[i], begin);
         g_string_truncate(compiler->path, n_path);
-        bool is_last_hope = n_added == 0 && i + 1 == json_array_get_length(list);
+        bool is_last_hope = n_added == 0 && i + 1 == alternatives->len;
         if (end == SUNDOG_SCHEMA_FAILED && (is_last_hope || !sundog_schema_forgive(compiler)))
             return end;
         if (end == SUNDOG_SCHEMA_FAILED)
@@ -262,18 +243,92 @@ add_alternatives(SundogSchemaCompiler *compiler, JsonObject *schema, const char 
     return to;
 }
 
-/* Types */
+/* Of oneOf: the alternative and, where it is not seen to exclude the others, not these. */
+static JsonNode *
+exclude_others(SundogSchemaCompiler *compiler, JsonArray *list, guint index)
+{
+    JsonNode *own = json_array_get_element(list, index);
+    JsonArray *others = json_array_new();
+    for (guint i = 0; i < json_array_get_length(list); i++)
+        if (i != index && !sundog_schema_excludes(compiler, own, json_array_get_element(list, i)) &&
+            !sundog_schema_forgive(compiler))
+            json_array_add_element(others, json_node_ref(json_array_get_element(list, i)));
+    if (json_array_get_length(others) == 0) {
+        json_array_unref(others);
+        return own;
+    }
+    JsonObject *any = json_object_new(), *refused = json_object_new();
+    json_object_set_array_member(any, "anyOf", others);
+    json_object_set_object_member(refused, "not", any);
+    g_autoptr(JsonNode) node = json_node_new(JSON_NODE_OBJECT);
+    json_node_take_object(node, refused);
+    return sundog_schema_keep(compiler, sundog_schema_require_both(own, node));
+}
 
 static uint32_t
-add_word(SundogSchemaCompiler *compiler, const char *const *words, size_t n_words, uint32_t from)
+add_alternatives(SundogSchemaCompiler *compiler, JsonObject *schema, const char *keyword,
+                 uint32_t from)
 {
-    return sundog_automaton_builder_add_choice(compiler->builder, from, words, n_words);
+    JsonNode *node = json_object_get_member(schema, keyword);
+    JsonArray *list = JSON_NODE_HOLDS_ARRAY(node) ? json_node_get_array(node) : NULL;
+    g_autoptr(GPtrArray) alternatives = g_ptr_array_new();
+    if (list == NULL || json_array_get_length(list) == 0)
+        return sundog_schema_refuse(compiler, keyword, "a list of schemas is expected");
+    for (guint i = 0; i < json_array_get_length(list); i++) {
+        JsonNode *one = strcmp(keyword, "oneOf") == 0 ? exclude_others(compiler, list, i)
+                                                      : json_array_get_element(list, i);
+        if (*compiler->error != NULL)
+            return SUNDOG_SCHEMA_FAILED;
+        g_ptr_array_add(alternatives, one);
+    }
+    return add_each(compiler, sundog_schema_copy_without(compiler, schema, keyword, ""), keyword,
+                    alternatives, from);
+}
+
+/* Types */
+
+/* Of the words those that are not excluded. */
+static uint32_t
+add_words(SundogSchemaCompiler *compiler, JsonObject *schema, const char *const *words,
+          uint32_t from)
+{
+    JsonArray *excluded = sundog_json_get_array(schema, SUNDOG_SCHEMA_EXCLUDED);
+    const char *left[2];
+    size_t n_left = 0;
+    for (; *words != NULL; words++) {
+        g_autoptr(JsonNode) value = sundog_json_parse(*words, strlen(*words), NULL);
+        if (!sundog_schema_holds(excluded, value))
+            left[n_left++] = *words;
+    }
+    return n_left > 0 ? sundog_automaton_builder_add_choice(compiler->builder, from, left, n_left)
+                      : sundog_schema_contradict(compiler, "not", "no value is left");
+}
+
+/* Whether values of a type that has too many for them to be left out one by one are excluded. */
+static bool
+excludes_some(JsonObject *schema, const char *type)
+{
+    JsonArray *excluded = sundog_json_get_array(schema, SUNDOG_SCHEMA_EXCLUDED);
+    JsonNode *named = json_object_get_member(schema, "type");
+    for (guint i = 0; excluded != NULL && i < json_array_get_length(excluded); i++) {
+        const char *found = type_of(json_array_get_element(excluded, i));
+        if (strcmp(found, type) == 0 ||
+            (strcmp(type, "number") == 0 && strcmp(found, "integer") == 0 && named != NULL))
+            return true;
+    }
+    return false;
 }
 
 static uint32_t
 add_type(SundogSchemaCompiler *compiler, JsonObject *schema, const char *type, uint32_t from)
 {
-    static const char *const booleans[] = {"true", "false"}, *const nothing[] = {"null"};
+    static const char *const booleans[] = {"true", "false", NULL}, *const nothing[] = {"null",
+                                                                                       NULL};
+    static const char *const counted[] = {"object", "array", "integer", "number"};
+    for (size_t i = 0; i < G_N_ELEMENTS(counted); i++)
+        if (strcmp(type, counted[i]) == 0 && excludes_some(schema, type))
+            return sundog_schema_refuse(compiler, "not",
+                                        "single values of the type %s cannot be left out", type);
     if (strcmp(type, "object") == 0)
         return sundog_schema_add_object(compiler, schema, from);
     if (strcmp(type, "array") == 0)
@@ -283,9 +338,9 @@ add_type(SundogSchemaCompiler *compiler, JsonObject *schema, const char *type, u
     if (strcmp(type, "integer") == 0 || strcmp(type, "number") == 0)
         return sundog_schema_add_number(compiler, schema, *type == 'i', from);
     if (strcmp(type, "boolean") == 0)
-        return add_word(compiler, booleans, G_N_ELEMENTS(booleans), from);
+        return add_words(compiler, schema, booleans, from);
     if (strcmp(type, "null") == 0)
-        return add_word(compiler, nothing, G_N_ELEMENTS(nothing), from);
+        return add_words(compiler, schema, nothing, from);
     return sundog_schema_refuse(compiler, "type", "“%.32s” is no type", type);
 }
 
@@ -314,6 +369,10 @@ static const struct {
     {"exclusiveMinimum", "number"},
     {"exclusiveMaximum", "number"},
     {"multipleOf", "number"},
+    {"contains", "array"},
+    {"uniqueItems", "array"},
+    {"unevaluatedProperties", "object"},
+    {SUNDOG_SCHEMA_UNLIKE, "string"},
 };
 
 static void
@@ -359,8 +418,14 @@ static uint32_t
 add_typed(SundogSchemaCompiler *compiler, JsonObject *schema, uint32_t from)
 {
     g_autoptr(GPtrArray) types = g_ptr_array_new();
+    bool is_narrowed = json_object_has_member(schema, SUNDOG_SCHEMA_EXCLUDED);
+    static const char *const all_types[] = {"object", "array",   "string",
+                                            "number", "boolean", "null"};
     if (!find_types(compiler, schema, types))
         return SUNDOG_SCHEMA_FAILED;
+    for (size_t i = 0; types->len == 0 && is_narrowed && i < G_N_ELEMENTS(all_types); i++)
+        if (!excludes_some(schema, all_types[i]) || strcmp(all_types[i], "string") == 0)
+            g_ptr_array_add(types, (char *)all_types[i]);
     if (types->len == 0)
         return sundog_automaton_builder_add_call(compiler->builder, from,
                                                  sundog_json_grammar_get_value(compiler->json));
@@ -384,13 +449,6 @@ static const struct {
     const char *keyword;
     const char *harmless;
 } unsupported[] = {
-    {"not", ""},
-    {"if", ""},
-    {"contains", ""},
-    {"dependentRequired", "{}"},
-    {"dependentSchemas", "{}"},
-    {"dependencies", "{}"},
-    {"unevaluatedProperties", "true"},
     {"unevaluatedItems", "true"},
     {"uniqueItems", "false"},
     {"$dynamicRef", ""},
@@ -415,14 +473,21 @@ is_supported(SundogSchemaCompiler *compiler, JsonObject *schema)
 static uint32_t
 add_flat(SundogSchemaCompiler *compiler, JsonObject *schema, uint32_t from)
 {
-    if (!is_supported(compiler, schema))
+    g_autoptr(GPtrArray) alternatives = g_ptr_array_new();
+    JsonObject *rest;
+    if (!is_supported(compiler, schema) ||
+        !sundog_schema_split(compiler, schema, &rest, alternatives))
         return SUNDOG_SCHEMA_FAILED;
+    if (rest != NULL)
+        return add_each(compiler, rest, NULL, alternatives, from);
     if (json_object_has_member(schema, "enum") || json_object_has_member(schema, "const"))
         return add_values(compiler, schema, from);
     if (json_object_has_member(schema, "anyOf"))
         return add_alternatives(compiler, schema, "anyOf", from);
     if (json_object_has_member(schema, "oneOf"))
         return add_alternatives(compiler, schema, "oneOf", from);
+    if (json_object_has_member(schema, "allOf"))
+        return sundog_schema_refuse(compiler, "allOf", "combined schemas differ in it");
     return add_typed(compiler, schema, from);
 }
 
