@@ -7,6 +7,7 @@ are refused by the keyword's name.
 
 WALKER is the built constraint-walker. Skips (77) where jsonschema is not there."""
 
+import decimal
 import json
 import os
 import random
@@ -19,6 +20,8 @@ try:
 except ImportError:
     print('1..0 # SKIP jsonschema is not installed (python3-jsonschema)')
     sys.exit(77)
+
+from public_schemas import PUBLIC
 
 CACHE = os.environ.get('SUNDOG_TEST_CACHE', os.path.expanduser('~/.cache/sundog-tests'))
 
@@ -85,28 +88,62 @@ SCHEMAS = [
     {'anyOf': [INTEGER, {'type': 'array', 'items': {'$ref': '#/anyOf/0'}}]},
     {'$ref': '#/$defs/x', 'description': 'more', '$defs': {'x': STRING}},
     {'$defs': {'x': {'type': 'string'}}, 'properties': {'p': {'$ref': '#/$defs/x', 'maxLength': 2}}, 'type': 'object'},
+    {'type': 'object', 'properties': {'a': {'not': {}}}}, {'not': {'type': ['string', 'array', 'object']}},
+    {'not': {'anyOf': [STRING, {'type': 'number'}, {'required': ['a']}]}}, {'type': 'string', 'not': {'minLength': 4}},
+    {'type': 'string', 'not': {'const': 'ab'}, 'maxLength': 3}, {'enum': [1, 'a', None], 'not': {'enum': [1, 2]}},
+    {'type': 'number', 'not': {'maximum': 3}}, {'type': 'boolean', 'not': {'const': True}},
+    {'type': 'object', 'properties': {'a': INTEGER, 'b': INTEGER}, 'not': {'required': ['a', 'b']}},
+    {'oneOf': [STRING, {'type': ['string', 'null']}]}, {'oneOf': [INTEGER, {'type': 'number', 'minimum': 5}]},
+    {'anyOf': [False, {'type': 'string', 'enum': [1]}, INTEGER]},
+    {'type': 'object', 'properties': {'a': STRING}, 'patternProperties': {'b': STRING}},
+    {'type': 'object', 'properties': {'ab': {'type': 'string'}}, 'patternProperties': {'^a': {'maxLength': 2}, 'b$': {
+        'minLength': 1}}, 'required': ['ab', 'xb']},
+    {'type': 'object', 'patternProperties': {'^a': INTEGER, '^b': STRING}, 'additionalProperties': {'type': 'null'}},
+    {'type': 'object', 'properties': {'a': INTEGER, 'zz': STRING}, 'propertyNames': {'maxLength': 1}},
+    {'type': 'object', 'properties': {'a': INTEGER, 'b': INTEGER}, 'required': ['a'], 'minProperties': 3,
+     'additionalProperties': STRING},
+    {'type': 'object', 'properties': {'a': INTEGER, 'b': INTEGER, 'c': INTEGER}, 'minProperties': 2, 'maxProperties': 2},
+    {'dependentRequired': {'a': ['b']}}, {'dependentSchemas': {'a': {'properties': {'b': INTEGER}, 'required': ['b']}}},
+    {'type': 'object', 'properties': {'a': INTEGER}, 'dependencies': {'a': {'required': ['c']}, 'c': ['d']}},
+    {'type': 'string', 'pattern': '^a+$', 'maxLength': 3}, {'type': 'string', 'format': 'date', 'pattern': '^19'},
+    {'allOf': [{'type': 'string', 'format': 'hostname'}, {'format': 'ipv4'}]}, {'enum': ['a', 'bcd', 5, 50], 'minLength': 2, 'maximum': 9},
+    {'allOf': [{'multipleOf': 0.5}, {'multipleOf': 0.2, 'minimum': 0}], 'type': 'number'},
+    {'type': 'number', 'multipleOf': 0.5}, {'type': 'number', 'multipleOf': 0.01, 'maximum': 2.5},
+    {'type': 'integer', 'multipleOf': 2.5, 'minimum': -20}, {'type': 'integer', 'multipleOf': 12},
+    {'allOf': [{'multipleOf': 4}, {'type': 'integer', 'multipleOf': 6, 'minimum': 0, 'maximum': 99}]},
+    {'type': 'array', 'items': {'type': ['integer', 'string']}, 'contains': STRING, 'maxItems': 3},
+    {'type': 'array', 'prefixItems': [STRING, INTEGER], 'contains': {'minimum': 3}, 'items': INTEGER, 'minItems': 1},
+    {'type': 'array', 'items': {'enum': ['a', 'b', 'c']}, 'uniqueItems': True, 'minItems': 2},
+    {'type': 'array', 'items': {'enum': list(range(12))}, 'uniqueItems': True, 'minItems': 1, 'maxItems': 4},
+    {'type': 'array', 'items': {'type': 'boolean'}, 'uniqueItems': True}, {'maxItems': 1, 'uniqueItems': True},
+    {'allOf': [{'type': 'object', 'additionalProperties': INTEGER, 'properties': {'s': STRING}},
+               {'properties': {'t': {}, 's': {}}, 'required': ['t', 's']}]},
+    {'allOf': [{'anyOf': [{'required': ['a']}, {'required': ['b']}]}, {'anyOf': [{'required': ['c']}, {'required': ['d']}]}],
+     'type': 'object', 'properties': {key: INTEGER for key in 'abcd'}},
     {'type': 'object', 'title': 'T', 'description': 'D', 'examples': [1], 'default': {}, '$schema': 'https://x',
      'properties': {'deprecated': {'type': 'string', 'deprecated': True, 'x-own': 3}}},
 ]
 
 # What is refused, and the keyword that the refusal names.
 REFUSED = [
-    ({'not': STRING}, 'not'), ({'if': STRING, 'then': STRING}, 'if'), ({'type': 'array', 'uniqueItems': True}, 'uniqueItems'),
-    ({'type': 'array', 'contains': STRING}, 'contains'), ({'type': 'number', 'multipleOf': 0.5}, 'multipleOf'),
+    ({'not': {}}, 'not'), ({'type': 'array', 'uniqueItems': True}, 'uniqueItems'), ({'not': {'oneOf': [STRING]}}, 'not'),
+    ({'type': 'integer', 'not': {'const': 5}}, 'not'), ({'type': 'array', 'contains': STRING, 'maxContains': 2}, 'maxContains'),
+    ({'type': 'number', 'multipleOf': 0}, 'multipleOf'), ({'type': 'integer', 'multipleOf': 1009}, 'multipleOf'),
+    ({'type': 'object', 'required': ['a'], 'dependentRequired': {'a': ['b']}, 'properties': {'b': False}}, '#/properties/b'),
     ({'type': 'string', 'pattern': '(?=a)b'}, 'pattern'), ({'type': 'string', 'pattern': '[z-a]'}, 'pattern'),
     ({'type': 'string', 'pattern': '(a)\\1'}, 'pattern'), ({'type': 'string', 'pattern': '\\bx'}, 'pattern'),
     ({'type': 'string', 'pattern': 'a**'}, 'pattern'), ({'type': 'string', 'pattern': '(a'}, 'pattern'),
-    ({'type': 'string', 'pattern': '^a+$', 'maxLength': 3}, 'maxLength'), ({'type': 'strin'}, 'type'), ({'type': 3}, 'type'),
-    ({'type': 'object', 'properties': {'a': STRING}, 'patternProperties': {'b': STRING}}, 'patternProperties'),
-    ({'oneOf': [STRING, {'type': ['string', 'null']}]}, 'oneOf'), ({'$ref': '#/nowhere'}, '$ref'),
+    ({'type': 'strin'}, 'type'), ({'type': 3}, 'type'),
+    ({'type': 'object', 'patternProperties': {'(?=a)': STRING}}, 'patternProperties'),
+    ({'$ref': '#/nowhere'}, '$ref'),
     ({'$ref': 'http://example.com/x'}, '$ref'), ({'allOf': [{'type': 'string'}, {'type': 'integer'}]}, 'type'),
     ({'type': 'object', 'required': ['a'], 'additionalProperties': False}, 'required'),
     ({'type': 'integer', 'minimum': 5, 'maximum': 4}, 'minimum'), ({'enum': []}, 'enum'), ({'anyOf': []}, 'anyOf'),
-    ({'type': 'object', 'properties': {'a': {'not': {}}}}, '#/properties/a'), (False, 'false'), (3, 'object'),
+    ({'type': 'object', 'required': ['a'], 'properties': {'a': {'not': {}}}}, '#/properties/a'), (False, 'false'), (3, 'object'),
     ({'type': 'object', 'minProperties': 5}, 'minProperties'), ({'type': 'string', 'minLength': 5, 'maxLength': 4}, 'minLength'),
     ({'$ref': '#'}, 'finite'), ({'allOf': [{'$ref': '#'}]}, 'without end'),
     ({'type': 'object', 'properties': {'a': {'$ref': '#'}}, 'required': ['a']}, 'finite'),
-    ({'type': 'array', 'minItems': 2, 'maxItems': 1}, 'minItems'), ({'dependentRequired': {'a': ['b']}}, 'dependentRequired'),
+    ({'type': 'array', 'minItems': 2, 'maxItems': 1}, 'minItems'), ({'dependentRequired': []}, 'dependentRequired'),
     ({'type': 'array', 'unevaluatedItems': False}, 'unevaluatedItems'),
     ({'type': 'string', 'pattern': '(' * 300 + 'a' + ')' * 300}, 'pattern'),
 ]
@@ -132,8 +169,8 @@ BAD_GRAMMARS = [
 
 def random_schema(rand, depth):
     """Any schema of the supported keywords, more simple ones the deeper it stands."""
-    kinds = ['string', 'integer', 'number', 'boolean', 'null', 'enum', 'format']
-    kind = rand.choice(kinds if depth <= 0 else kinds + ['object', 'array', 'anyOf', 'map', 'tuple'] * 2)
+    kinds = ['string', 'integer', 'number', 'boolean', 'null', 'enum', 'format', 'multiple']
+    kind = rand.choice(kinds if depth <= 0 else kinds + ['object', 'array', 'anyOf', 'map', 'tuple', 'choice'] * 2)
     low = rand.randint(-50, 50)
     if kind == 'string':
         least = rand.randint(0, 4)
@@ -159,6 +196,11 @@ def random_schema(rand, depth):
                 'items': rand.choice([False, True, INTEGER]), 'minItems': rand.randint(0, 1)}
     if kind == 'anyOf':
         return {'anyOf': [random_schema(rand, depth - 1) for _ in range(rand.randint(1, 3))]}
+    if kind == 'multiple':
+        return {'type': rand.choice(['integer', 'number']), 'multipleOf': rand.choice([2, 3, 10, 0.1, 0.25, 0.01]),
+                'minimum': low, 'maximum': low + rand.randint(10, 900)}
+    if kind == 'choice':
+        return random_choice(rand, depth)
     if kind == 'map':
         return {'type': 'object', 'additionalProperties': random_schema(rand, depth - 1)}
     if kind == 'object':
@@ -171,6 +213,34 @@ def random_schema(rand, depth):
     return {'type': kind}
 
 
+def random_choice(rand, depth):
+    """An object with conditions that are alternatives."""
+    names = rand.sample(['a', 'b', 'ab', 'kind', 'x-1'], 4)
+    schema = {'type': 'object', 'properties': {name: random_schema(rand, depth - 2) for name in names}}
+    schema['properties'][names[0]] = {'enum': ['u', 'v', 'w']}
+    some = {'properties': {names[0]: {'enum': rand.sample(['u', 'v', 'w'], 2)}}}
+    if rand.random() < 0.5:
+        some['required'] = [names[0]]
+    for keyword in rand.sample(['if', 'not', 'dependentRequired', 'oneOf', 'bounds', 'patterns', 'all'], 2):
+        if keyword == 'if':
+            schema |= {'if': some, 'then': {'required': [names[1]]}, 'else': {'required': [names[2]]}}
+        elif keyword == 'not':
+            schema['not'] = rand.choice([some, {'required': names[:2]}, {'anyOf': [{'required': [n]} for n in names[:2]]}])
+        elif keyword == 'dependentRequired':
+            schema['dependentRequired'] = {names[1]: [names[2]], names[3]: names[:2]}
+        elif keyword == 'oneOf':
+            schema['oneOf'] = [{'required': [names[1]]}, {'required': [names[2]]}, some]
+        elif keyword == 'bounds':
+            schema |= {'minProperties': rand.randint(0, 2), 'maxProperties': rand.randint(2, 4)}
+        elif keyword == 'patterns':
+            schema |= {'patternProperties': {'^x-': True, 'b': rand.choice([True, {'type': ['string', 'integer', 'null']}])},
+                       'additionalProperties': rand.choice([False, INTEGER])}
+        else:
+            schema['allOf'] = [{'if': {'required': [names[1]]}, 'then': {'required': [names[0]]}},
+                               {'properties': {names[3]: random_schema(rand, 0)}}]
+    return schema
+
+
 class Walker:
     def __init__(self, program, seed, n_walks, *more):
         self.command = [program, str(seed), str(n_walks), *more]
@@ -181,12 +251,34 @@ class Walker:
         return [json.loads(line) for line in done.stdout.decode().split('\n') if line]
 
 
-def fault_of_schema(schema, answer):
+def is_multiple(validator, step, value, schema):
+    """In decimal, where jsonschema counts in binary, to which 0.07 is no multiple of 0.01."""
+    if validator.is_type(value, 'number') and decimal.Decimal(repr(value)) % decimal.Decimal(repr(step)):
+        yield jsonschema.ValidationError(f'{value} is no multiple of {step}')
+
+
+def depends(validator, dependencies, value, schema):
+    """Draft 7's name for two keywords."""
+    for name, dependent in dependencies.items() if validator.is_type(value, 'object') else ():
+        if name in value:
+            beside = {'required': dependent} if isinstance(dependent, list) else dependent
+            yield from validator.descend(value, beside)
+
+
+VALIDATOR = jsonschema.validators.extend(jsonschema.Draft202012Validator,
+                                         {'multipleOf': is_multiple, 'dependencies': depends})
+
+
+# What is said where random conditions leave no value.
+EMPTY = ['is left', 'allows no value', 'is required and not allowed', 'finite', 'members are required', 'so many members']
+
+
+def fault_of_schema(schema, answer, may_be_empty=False):
     if 'error' in answer:
-        return f'refused: {answer["error"]}'
+        return None if may_be_empty and any(word in answer['error'] for word in EMPTY) else f'refused: {answer["error"]}'
     if not answer['texts']:
         return 'no walk ended'
-    validator = jsonschema.Draft202012Validator(schema)
+    validator = VALIDATOR(schema)
     for text in answer['texts']:
         try:
             value = json.loads(text)
@@ -210,7 +302,7 @@ def main():
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 7
     n_random = int(sys.argv[3]) if len(sys.argv) > 3 else 200
     rand = random.Random(seed)
-    schemas = SCHEMAS + [random_schema(rand, 3) for _ in range(n_random)]
+    schemas = SCHEMAS + PUBLIC + [random_schema(rand, 3) for _ in range(n_random)]
     faults = []
     n_texts = 0
 
@@ -224,7 +316,7 @@ def main():
         walkers.append(Walker(program, seed + 1, 2, model))
     for walker in walkers:
         for schema, answer in zip(schemas, walker.walk([{'schema': schema} for schema in schemas])):
-            judge(schema, fault_of_schema(schema, answer))
+            judge(schema, fault_of_schema(schema, answer, schema not in SCHEMAS + PUBLIC))
             n_texts += len(answer.get('texts', []))
     walker = walkers[0]
     for (schema, word), answer in zip(REFUSED, walker.walk([{'schema': schema} for schema, _ in REFUSED])):

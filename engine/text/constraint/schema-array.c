@@ -2,13 +2,7 @@
 
 #include "engine/text/constraint/schema-private.h"
 
-typedef struct {
-    JsonArray *places; /* schemas of the first items, or NULL */
-    JsonNode *rest;    /* of further ones; NULL for any */
-    bool is_closed;    /* there are no further ones */
-    uint32_t least;
-    uint32_t most;
-} Items;
+#include "engine/format/json-members.h"
 
 static bool
 is_false(JsonNode *node)
@@ -17,7 +11,7 @@ is_false(JsonNode *node)
 }
 
 static bool
-read_items(SundogSchemaCompiler *compiler, JsonObject *schema, Items *items)
+read_items(SundogSchemaCompiler *compiler, JsonObject *schema, SundogSchemaItems *items)
 {
     JsonNode *places = json_object_get_member(schema, "prefixItems");
     JsonNode *rest = json_object_get_member(schema, "items");
@@ -61,10 +55,10 @@ add_rest_rule(SundogSchemaCompiler *compiler, JsonNode *schema)
     return rule;
 }
 
-/* Items behind n_before others, as many as are still needed and allowed; all lead to `close`. */
+/* SundogSchemaItems behind n_before others, as many as are still needed and allowed; all lead to `close`. */
 static bool
-add_rest(SundogSchemaCompiler *compiler, const Items *items, uint32_t n_before, uint32_t from,
-         uint32_t close)
+add_rest(SundogSchemaCompiler *compiler, const SundogSchemaItems *items, uint32_t n_before,
+         uint32_t from, uint32_t close)
 {
     bool is_open = items->most == SUNDOG_AUTOMATON_UNBOUNDED;
     uint32_t least = items->least > n_before ? items->least - n_before : 0;
@@ -83,8 +77,9 @@ add_rest(SundogSchemaCompiler *compiler, const Items *items, uint32_t n_before, 
     return true;
 }
 
-static bool
-add_items(SundogSchemaCompiler *compiler, const Items *items, uint32_t from, uint32_t close)
+bool
+sundog_schema_add_items(SundogSchemaCompiler *compiler, const SundogSchemaItems *items,
+                        uint32_t from, uint32_t close)
 {
     uint32_t n_places = items->places != NULL ? json_array_get_length(items->places) : 0;
     for (uint32_t i = 0; i < n_places && i < items->most; i++) {
@@ -104,21 +99,33 @@ add_items(SundogSchemaCompiler *compiler, const Items *items, uint32_t from, uin
            add_rest(compiler, items, n_places, from, close);
 }
 
+static bool
+is_unique(JsonObject *schema)
+{
+    return sundog_json_get_bool(schema, "uniqueItems", false);
+}
+
 uint32_t
 sundog_schema_add_array(SundogSchemaCompiler *compiler, JsonObject *schema, uint32_t from)
 {
-    Items items = {0};
+    SundogSchemaItems items = {0};
     if (!read_items(compiler, schema, &items))
         return SUNDOG_SCHEMA_FAILED;
     uint32_t n_places = items.places != NULL ? json_array_get_length(items.places) : 0;
     if (items.least > items.most || (items.is_closed && items.least > n_places))
         return sundog_schema_contradict(compiler, "minItems", "more items are needed than allowed");
+    if (is_unique(schema) && json_object_has_member(schema, "contains"))
+        return sundog_schema_refuse(compiler, "uniqueItems", "not beside contains");
     SundogAutomatonBuilder *builder = compiler->builder;
     uint32_t open = sundog_automaton_builder_add_text(builder, from, "[", 1);
     uint32_t close = sundog_automaton_builder_add_state(builder);
     uint32_t begin = sundog_automaton_builder_add_call(
         builder, open, sundog_json_grammar_get_space(compiler->json));
-    if (!add_items(compiler, &items, begin, close))
+    bool is_added = is_unique(schema) ? sundog_schema_add_unique(compiler, &items, begin, close)
+                    : json_object_has_member(schema, "contains")
+                        ? sundog_schema_add_containing(compiler, schema, &items, begin, close)
+                        : sundog_schema_add_items(compiler, &items, begin, close);
+    if (!is_added)
         return SUNDOG_SCHEMA_FAILED;
     return sundog_json_grammar_add_close(compiler->json, close, ']');
 }

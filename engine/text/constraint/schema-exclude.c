@@ -2,6 +2,7 @@
 
 #include "engine/text/constraint/schema-private.h"
 
+#include "engine/format/json-members.h"
 #include <string.h>
 
 static bool
@@ -35,15 +36,29 @@ JsonArray *
 sundog_schema_dup_values(JsonObject *schema)
 {
     JsonNode *constant = json_object_get_member(schema, "const");
-    JsonNode *values = json_object_get_member(schema, "enum");
-    if (constant != NULL) {
-        JsonArray *one = json_array_new();
-        json_array_add_element(one, json_node_ref(constant));
-        return one;
-    }
-    return values != NULL && JSON_NODE_HOLDS_ARRAY(values)
-               ? json_array_ref(json_node_get_array(values))
-               : NULL;
+    JsonArray *values = sundog_json_get_array(schema, "enum");
+    if (values != NULL || constant == NULL)
+        return values != NULL ? json_array_ref(values) : NULL;
+    JsonArray *one = json_array_new();
+    json_array_add_element(one, json_node_ref(constant));
+    return one;
+}
+
+/* The types of a schema, named or those of its values; owned by the caller, or NULL. */
+static JsonNode *
+dup_types(JsonObject *schema)
+{
+    JsonNode *named = json_object_get_member(schema, "type");
+    g_autoptr(JsonArray) values = sundog_schema_dup_values(schema);
+    if (named != NULL || values == NULL)
+        return named != NULL ? json_node_ref(named) : NULL;
+    JsonArray *types = json_array_new();
+    for (guint i = 0; i < json_array_get_length(values); i++)
+        json_array_add_string_element(types,
+                                      sundog_schema_get_type(json_array_get_element(values, i)));
+    JsonNode *node = json_node_new(JSON_NODE_ARRAY);
+    json_node_take_array(node, types);
+    return node;
 }
 
 static bool
@@ -104,8 +119,9 @@ sundog_schema_excludes(SundogSchemaCompiler *compiler, JsonNode *first, JsonNode
 {
     JsonObject *left = sundog_schema_flatten(compiler, first);
     JsonObject *right = left != NULL ? sundog_schema_flatten(compiler, second) : NULL;
+    g_autoptr(JsonNode) left_types = right != NULL ? dup_types(left) : NULL;
+    g_autoptr(JsonNode) right_types = right != NULL ? dup_types(right) : NULL;
     return right != NULL &&
-           (have_no_common_type(json_object_get_member(left, "type"),
-                                json_object_get_member(right, "type")) ||
-            have_no_common_value(left, right) || differ_in_property(compiler, left, right));
+           (have_no_common_type(left_types, right_types) || have_no_common_value(left, right) ||
+            differ_in_property(compiler, left, right));
 }

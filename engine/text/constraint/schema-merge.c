@@ -5,6 +5,7 @@
 #include "engine/format/json-members.h"
 #include "engine/format/json.h"
 
+#include <math.h>
 #include <string.h>
 
 #define MAX_DEPTH 64
@@ -296,22 +297,26 @@ refuse_either(JsonNode *first, JsonNode *second)
     return node;
 }
 
-/* Of whole numbers; NULL for others. */
+/* Of numbers above 0 with few digits; NULL for others. */
 static JsonNode *
 find_common_multiple(JsonNode *first, JsonNode *second)
 {
-    if (json_node_get_value_type(first) != G_TYPE_INT64 ||
-        json_node_get_value_type(second) != G_TYPE_INT64)
-        return NULL;
-    int64_t a = json_node_get_int(first), b = json_node_get_int(second), left = a, right = b;
-    if (MIN(a, b) <= 0 || MAX(a, b) > INT32_MAX)
-        return NULL;
+    const double unit = 1e6;
+    double values[] = {json_node_get_double(first) * unit, json_node_get_double(second) * unit};
+    int64_t left = 0, right = 0, a = 0;
+    for (size_t i = 0; i < G_N_ELEMENTS(values); i++)
+        if (values[i] < 1 || values[i] > 1e12 || fabs(values[i] - round(values[i])) > 1e-6)
+            return NULL;
+    a = left = (int64_t)round(values[0]);
+    right = (int64_t)round(values[1]);
+    double product = round(values[1]);
     while (right != 0) {
         int64_t rest = left % right;
         left = right;
         right = rest;
     }
-    return json_node_init_int(json_node_alloc(), a / left * b);
+    double multiple = (double)(a / left) * product / unit;
+    return json_node_init_double(json_node_alloc(), multiple);
 }
 
 static bool
@@ -335,10 +340,13 @@ combine(const char *key, JsonNode *first, JsonNode *second)
     static const char *const nested[] = {"items", "propertyNames", "additionalProperties",
                                          "unevaluatedProperties", NULL};
     static const char *const lists[] = {
-        "allOf", "pattern", "required", SUNDOG_SCHEMA_EXCLUDED, SUNDOG_SCHEMA_UNLIKE, NULL};
+        "allOf", "format", "pattern", "required", SUNDOG_SCHEMA_EXCLUDED, SUNDOG_SCHEMA_UNLIKE,
+        NULL};
     static const char *const by_name[] = {"dependencies", "dependentRequired", "dependentSchemas",
                                           NULL};
     bool numbers = is_number(first) && is_number(second);
+    if (strcmp(key, "uniqueItems") == 0 && json_node_get_value_type(first) == G_TYPE_BOOLEAN)
+        return json_node_ref(json_node_get_boolean(first) ? first : second);
     if (sundog_schema_is_same(first, second))
         return json_node_ref(first);
     if (numbers && (is_one_of(key, least) || is_one_of(key, most))) {
@@ -357,7 +365,7 @@ combine(const char *key, JsonNode *first, JsonNode *second)
         return unite(first, second);
     if (is_one_of(key, by_name) && JSON_NODE_HOLDS_OBJECT(first) && JSON_NODE_HOLDS_OBJECT(second))
         return merge_each(first, second, merge_dependent);
-    if (strcmp(key, "multipleOf") == 0)
+    if (strcmp(key, "multipleOf") == 0 && numbers)
         return find_common_multiple(first, second);
     if (strcmp(key, "not") == 0)
         return refuse_either(first, second);

@@ -56,6 +56,24 @@ uint32_t sundog_schema_add_number(SundogSchemaCompiler *compiler, JsonObject *sc
  * caller's, NULL with an error. */
 SundogTextSet *sundog_schema_find_texts(SundogSchemaCompiler *compiler, JsonObject *schema);
 
+/* What an array's items may be. */
+typedef struct {
+    JsonArray *places; /* schemas of the first items, or NULL */
+    JsonNode *rest;    /* of further ones; NULL for any */
+    bool is_closed;    /* there are no further ones */
+    uint32_t least;
+    uint32_t most;
+} SundogSchemaItems;
+
+/* Items from a state on, which all lead to `close`; beside them contains or uniqueItems. False with an
+ * error. */
+bool sundog_schema_add_items(SundogSchemaCompiler *compiler, const SundogSchemaItems *items,
+                             uint32_t from, uint32_t close);
+bool sundog_schema_add_containing(SundogSchemaCompiler *compiler, JsonObject *schema,
+                                  const SundogSchemaItems *items, uint32_t from, uint32_t close);
+bool sundog_schema_add_unique(SundogSchemaCompiler *compiler, const SundogSchemaItems *items,
+                              uint32_t from, uint32_t close);
+
 /* Further members of objects: their keys, which hold none of the declared names, and their values. */
 typedef struct {
     SundogTextSet *keys;
@@ -99,6 +117,16 @@ JsonNode *sundog_schema_require_both(JsonNode *first, JsonNode *second);
 bool sundog_schema_has_others(JsonObject *schema, const char *key);
 /* The values that enum or const lists; the caller's, NULL where they list none. */
 JsonArray *sundog_schema_dup_values(JsonObject *schema);
+/* The values that a schema takes as texts of JSON, each once, where it takes only these; the caller's,
+ * else NULL, maybe with an error. */
+GPtrArray *sundog_schema_list_values(SundogSchemaCompiler *compiler, JsonObject *schema);
+/* A value of enum or const. */
+uint32_t sundog_schema_add_listed(SundogSchemaCompiler *compiler, JsonObject *schema,
+                                  uint32_t from);
+/* A value's type as JSON Schema names it, where integers have one of their own. */
+const char *sundog_schema_get_type(JsonNode *value);
+/* The type that a keyword speaks of, or NULL. */
+const char *sundog_schema_get_meant_type(const char *keyword);
 /* Whether no value can be of both. False where that is not seen. */
 bool sundog_schema_excludes(SundogSchemaCompiler *compiler, JsonNode *first, JsonNode *second);
 /* Whether two values are the same to JSON: numbers by value, members in any order. */

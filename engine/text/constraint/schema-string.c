@@ -36,19 +36,6 @@ static const struct {
     {"uuid", "^" HEX "{8}-" HEX "{4}-" HEX "{4}-" HEX "{4}-" HEX "{12}$"},
 };
 
-static const char *
-find_format(JsonObject *schema)
-{
-    JsonNode *node = json_object_get_member(schema, "format");
-    const char *name = node != NULL && json_node_get_value_type(node) == G_TYPE_STRING
-                           ? json_node_get_string(node)
-                           : "";
-    for (size_t i = 0; i < G_N_ELEMENTS(formats); i++)
-        if (strcmp(formats[i].name, name) == 0)
-            return formats[i].pattern;
-    return NULL;
-}
-
 /* An expression's texts; NULL with an error. */
 static SundogGrammarNode *
 parse(SundogSchemaCompiler *compiler, const char *keyword, const char *pattern)
@@ -60,38 +47,66 @@ parse(SundogSchemaCompiler *compiler, const char *keyword, const char *pattern)
     return tree;
 }
 
+/* An expression that texts fit, and the keyword that asks for it. */
+typedef struct {
+    const char *keyword;
+    const char *pattern;
+} Expression;
+
 /* What a schema says of a text. */
 typedef struct {
-    JsonNode *pattern; /* a text, or a list of these where schemas were combined */
-    const char *format;
+    GArray *expressions; /* Expression */
     uint32_t least;
     uint32_t most;
 } Conditions;
 
-/* A text, or a list of texts. */
-static bool
-is_text(JsonNode *node)
+static void
+add_format(GArray *expressions, const char *name)
 {
-    JsonArray *list = JSON_NODE_HOLDS_ARRAY(node) ? json_node_get_array(node) : NULL;
-    for (guint i = 0; list != NULL && i < json_array_get_length(list); i++)
-        if (json_node_get_value_type(json_array_get_element(list, i)) != G_TYPE_STRING)
+    for (size_t i = 0; i < G_N_ELEMENTS(formats); i++)
+        if (strcmp(formats[i].name, name) == 0) {
+            Expression expression = {"format", formats[i].pattern};
+            g_array_append_val(expressions, expression);
+        }
+}
+
+static void
+add_pattern(GArray *expressions, const char *pattern)
+{
+    Expression expression = {"pattern", pattern};
+    g_array_append_val(expressions, expression);
+}
+
+/* Of a text, or of the list of texts that schemas which were combined have. */
+static bool
+read_expressions(SundogSchemaCompiler *compiler, JsonObject *schema, const char *keyword,
+                 void (*add)(GArray *expressions, const char *text), GArray *expressions)
+{
+    JsonNode *node = json_object_get_member(schema, keyword);
+    JsonArray *list = sundog_json_get_array(schema, keyword);
+    guint n = list != NULL ? json_array_get_length(list) : node != NULL;
+    for (guint i = 0; i < n; i++) {
+        JsonNode *text = list != NULL ? json_array_get_element(list, i) : node;
+        if (json_node_get_value_type(text) != G_TYPE_STRING) {
+            sundog_schema_refuse(compiler, keyword, "a text is expected");
             return false;
-    return list != NULL || json_node_get_value_type(node) == G_TYPE_STRING;
+        }
+        add(expressions, json_node_get_string(text));
+    }
+    return true;
 }
 
 static bool
 read_conditions(SundogSchemaCompiler *compiler, JsonObject *schema, Conditions *conditions)
 {
-    conditions->pattern = json_object_get_member(schema, "pattern");
-    conditions->format = find_format(schema);
-    if (!sundog_schema_get_count(compiler, schema, "minLength", 0, &conditions->least) ||
+    if (!read_expressions(compiler, schema, "format", add_format, conditions->expressions) ||
+        !read_expressions(compiler, schema, "pattern", add_pattern, conditions->expressions) ||
+        !sundog_schema_get_count(compiler, schema, "minLength", 0, &conditions->least) ||
         !sundog_schema_get_count(compiler, schema, "maxLength", SUNDOG_AUTOMATON_UNBOUNDED,
                                  &conditions->most))
         return false;
     if (conditions->least > conditions->most)
         sundog_schema_contradict(compiler, "minLength", "it is above maxLength");
-    else if (conditions->pattern != NULL && !is_text(conditions->pattern))
-        sundog_schema_refuse(compiler, "pattern", "a text is expected");
     return *compiler->error == NULL;
 }
 
@@ -180,32 +195,29 @@ leave_out_all(SundogSchemaCompiler *compiler, JsonObject *schema, SundogTextSet 
 SundogTextSet *
 sundog_schema_find_texts(SundogSchemaCompiler *compiler, JsonObject *schema)
 {
-    Conditions conditions;
+    g_autoptr(GArray) expressions = g_array_new(FALSE, FALSE, sizeof(Expression));
+    Conditions conditions = {.expressions = expressions};
     if (!read_conditions(compiler, schema, &conditions))
         return NULL;
     SundogTextSet *set = find_long_enough(compiler, &conditions);
     g_autoptr(JsonArray) values = sundog_schema_dup_values(schema);
     if (values != NULL)
         set = narrow(compiler, "enum", set, find_listed(compiler, values));
-    if (conditions.format != NULL)
-        set = narrow(compiler, "format", set, find_fitting(compiler, "format", conditions.format));
-    if (conditions.pattern != NULL && !JSON_NODE_HOLDS_ARRAY(conditions.pattern))
-        set = narrow(compiler, "pattern", set,
-                     find_fitting(compiler, "pattern", json_node_get_string(conditions.pattern)));
-    JsonArray *list = sundog_json_get_array(schema, "pattern");
-    for (guint i = 0; list != NULL && i < json_array_get_length(list) && set != NULL; i++)
-        set = narrow(compiler, "pattern", set,
-                     find_fitting(compiler, "pattern", json_array_get_string_element(list, i)));
+    for (guint i = 0; i < expressions->len && set != NULL; i++) {
+        const Expression *expression = &g_array_index(expressions, Expression, i);
+        set = narrow(compiler, expression->keyword, set,
+                     find_fitting(compiler, expression->keyword, expression->pattern));
+    }
     return set != NULL ? leave_out_all(compiler, schema, set) : NULL;
 }
 
 /* An expression alone, where its texts have no other lengths than they may: as its tree has it, which may
  * be far larger than what can be combined. *is_added false where it has others. */
 static uint32_t
-add_alone(SundogSchemaCompiler *compiler, const char *keyword, const char *pattern,
+add_alone(SundogSchemaCompiler *compiler, const Expression *expression,
           const Conditions *conditions, bool *is_added, uint32_t from)
 {
-    g_autoptr(SundogGrammarNode) tree = parse(compiler, keyword, pattern);
+    g_autoptr(SundogGrammarNode) tree = parse(compiler, expression->keyword, expression->pattern);
     uint32_t shortest, longest;
     if (tree == NULL)
         return SUNDOG_SCHEMA_FAILED;
@@ -249,21 +261,17 @@ add_of_lengths(SundogSchemaCompiler *compiler, const Conditions *conditions, uin
 uint32_t
 sundog_schema_add_string(SundogSchemaCompiler *compiler, JsonObject *schema, uint32_t from)
 {
-    Conditions conditions;
+    g_autoptr(GArray) expressions = g_array_new(FALSE, FALSE, sizeof(Expression));
+    Conditions conditions = {.expressions = expressions};
     bool is_added = false;
     if (!read_conditions(compiler, schema, &conditions))
         return SUNDOG_SCHEMA_FAILED;
     bool refuses_some = json_object_has_member(schema, SUNDOG_SCHEMA_UNLIKE) ||
                         json_object_has_member(schema, SUNDOG_SCHEMA_EXCLUDED);
-    if (refuses_some)
-        return add_texts(compiler, schema, from);
-    if (conditions.pattern == NULL && conditions.format == NULL)
+    if (expressions->len == 0 && !refuses_some)
         return add_of_lengths(compiler, &conditions, from);
-    bool has_both = conditions.pattern != NULL && conditions.format != NULL;
-    if (!has_both && (conditions.format || !JSON_NODE_HOLDS_ARRAY(conditions.pattern)))
-        from = add_alone(compiler, conditions.format ? "format" : "pattern",
-                         conditions.format ? conditions.format
-                                           : json_node_get_string(conditions.pattern),
-                         &conditions, &is_added, from);
+    if (expressions->len == 1 && !refuses_some)
+        from = add_alone(compiler, &g_array_index(expressions, Expression, 0), &conditions,
+                         &is_added, from);
     return is_added || from == SUNDOG_SCHEMA_FAILED ? from : add_texts(compiler, schema, from);
 }

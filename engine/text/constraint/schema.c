@@ -105,101 +105,6 @@ add_reference(SundogSchemaCompiler *compiler, const char *reference, uint32_t fr
     return sundog_automaton_builder_add_call(compiler->builder, from, rule - 1);
 }
 
-/* enum and const */
-
-static const char *
-type_of(JsonNode *value)
-{
-    if (JSON_NODE_HOLDS_NULL(value))
-        return "null";
-    if (JSON_NODE_HOLDS_OBJECT(value))
-        return "object";
-    if (JSON_NODE_HOLDS_ARRAY(value))
-        return "array";
-    GType type = json_node_get_value_type(value);
-    if (type == G_TYPE_STRING)
-        return "string";
-    if (type == G_TYPE_BOOLEAN)
-        return "boolean";
-    double number = json_node_get_double(value);
-    return number == (double)(int64_t)CLAMP(number, -9e18, 9e18) ? "integer" : "number";
-}
-
-static bool
-is_type(JsonNode *types, const char *type)
-{
-    if (types == NULL)
-        return true;
-    if (JSON_NODE_HOLDS_ARRAY(types)) {
-        JsonArray *list = json_node_get_array(types);
-        for (guint i = 0; i < json_array_get_length(list); i++)
-            if (is_type(json_array_get_element(list, i), type))
-                return true;
-        return false;
-    }
-    const char *name =
-        json_node_get_value_type(types) == G_TYPE_STRING ? json_node_get_string(types) : "";
-    return strcmp(name, type) == 0 || (strcmp(name, "number") == 0 && strcmp(type, "integer") == 0);
-}
-
-/* What a value of an enumeration may be held to beside it. */
-static bool
-stands_beside_values(SundogSchemaCompiler *compiler, JsonObject *schema)
-{
-    static const char *const checked[] = {"type", "enum", "const", SUNDOG_SCHEMA_EXCLUDED};
-    g_autoptr(JsonObject) others = json_object_new();
-    JsonObjectIter iter;
-    const char *key;
-    JsonNode *member;
-    json_object_iter_init(&iter, schema);
-    while (json_object_iter_next(&iter, &key, &member)) {
-        bool is_checked = false;
-        for (size_t i = 0; i < G_N_ELEMENTS(checked); i++)
-            is_checked |= strcmp(key, checked[i]) == 0;
-        if (!is_checked)
-            json_object_set_member(others, key, json_node_ref(member));
-    }
-    if (!sundog_schema_has_others(others, ""))
-        return true;
-    sundog_schema_refuse(compiler, json_object_has_member(schema, "enum") ? "enum" : "const",
-                         "other conditions beside it are not supported: leave them out");
-    return false;
-}
-
-static void
-add_value_text(GPtrArray *texts, JsonObject *schema, JsonNode *value)
-{
-    JsonNode *constant = json_object_get_member(schema, "const");
-    if (!is_type(json_object_get_member(schema, "type"), type_of(value)) ||
-        (constant != NULL && !sundog_schema_is_same(constant, value)) ||
-        sundog_schema_holds(sundog_json_get_array(schema, SUNDOG_SCHEMA_EXCLUDED), value))
-        return;
-    g_ptr_array_add(texts, sundog_json_print(value, false));
-}
-
-static uint32_t
-add_values(SundogSchemaCompiler *compiler, JsonObject *schema, uint32_t from)
-{
-    g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
-    JsonNode *values = json_object_get_member(schema, "enum");
-    if (!stands_beside_values(compiler, schema))
-        return SUNDOG_SCHEMA_FAILED;
-    if (values == NULL) {
-        add_value_text(texts, schema, json_object_get_member(schema, "const"));
-    } else if (!JSON_NODE_HOLDS_ARRAY(values)) {
-        return sundog_schema_refuse(compiler, "enum", "a list is expected");
-    } else {
-        JsonArray *list = json_node_get_array(values);
-        for (guint i = 0; i < json_array_get_length(list); i++)
-            add_value_text(texts, schema, json_array_get_element(list, i));
-    }
-    if (texts->len == 0)
-        return sundog_schema_contradict(compiler, values != NULL ? "enum" : "const",
-                                        "no value is left");
-    return sundog_automaton_builder_add_choice(compiler->builder, from,
-                                               (const char *const *)texts->pdata, texts->len);
-}
-
 /* anyOf and oneOf */
 
 /* The schema with another one beside it, which may be all there is. */
@@ -311,7 +216,7 @@ excludes_some(JsonObject *schema, const char *type)
     JsonArray *excluded = sundog_json_get_array(schema, SUNDOG_SCHEMA_EXCLUDED);
     JsonNode *named = json_object_get_member(schema, "type");
     for (guint i = 0; excluded != NULL && i < json_array_get_length(excluded); i++) {
-        const char *found = type_of(json_array_get_element(excluded, i));
+        const char *found = sundog_schema_get_type(json_array_get_element(excluded, i));
         if (strcmp(found, type) == 0 ||
             (strcmp(type, "number") == 0 && strcmp(found, "integer") == 0 && named != NULL))
             return true;
@@ -344,44 +249,17 @@ add_type(SundogSchemaCompiler *compiler, JsonObject *schema, const char *type, u
     return sundog_schema_refuse(compiler, "type", "“%.32s” is no type", type);
 }
 
-/* The types that keywords speak of, where there is no `type`: of all that are valid, the meant ones. */
-static const struct {
-    const char *keyword;
-    const char *type;
-} meant[] = {
-    {"properties", "object"},
-    {"required", "object"},
-    {"additionalProperties", "object"},
-    {"patternProperties", "object"},
-    {"propertyNames", "object"},
-    {"minProperties", "object"},
-    {"maxProperties", "object"},
-    {"items", "array"},
-    {"prefixItems", "array"},
-    {"minItems", "array"},
-    {"maxItems", "array"},
-    {"pattern", "string"},
-    {"format", "string"},
-    {"minLength", "string"},
-    {"maxLength", "string"},
-    {"minimum", "number"},
-    {"maximum", "number"},
-    {"exclusiveMinimum", "number"},
-    {"exclusiveMaximum", "number"},
-    {"multipleOf", "number"},
-    {"contains", "array"},
-    {"uniqueItems", "array"},
-    {"unevaluatedProperties", "object"},
-    {SUNDOG_SCHEMA_UNLIKE, "string"},
-};
-
 static void
 add_meant_types(JsonObject *schema, GPtrArray *types)
 {
-    for (size_t i = 0; i < G_N_ELEMENTS(meant); i++)
-        if (json_object_has_member(schema, meant[i].keyword) &&
-            !g_ptr_array_find_with_equal_func(types, meant[i].type, g_str_equal, NULL))
-            g_ptr_array_add(types, (char *)meant[i].type);
+    JsonObjectIter iter;
+    const char *keyword;
+    json_object_iter_init_ordered(&iter, schema);
+    while (json_object_iter_next_ordered(&iter, &keyword, NULL)) {
+        const char *type = sundog_schema_get_meant_type(keyword);
+        if (type != NULL && !g_ptr_array_find_with_equal_func(types, type, g_str_equal, NULL))
+            g_ptr_array_add(types, (char *)type);
+    }
 }
 
 static bool
@@ -450,7 +328,6 @@ static const struct {
     const char *harmless;
 } unsupported[] = {
     {"unevaluatedItems", "true"},
-    {"uniqueItems", "false"},
     {"$dynamicRef", ""},
     {"$recursiveRef", ""},
 };
@@ -480,12 +357,12 @@ add_flat(SundogSchemaCompiler *compiler, JsonObject *schema, uint32_t from)
         return SUNDOG_SCHEMA_FAILED;
     if (rest != NULL)
         return add_each(compiler, rest, NULL, alternatives, from);
-    if (json_object_has_member(schema, "enum") || json_object_has_member(schema, "const"))
-        return add_values(compiler, schema, from);
     if (json_object_has_member(schema, "anyOf"))
         return add_alternatives(compiler, schema, "anyOf", from);
     if (json_object_has_member(schema, "oneOf"))
         return add_alternatives(compiler, schema, "oneOf", from);
+    if (json_object_has_member(schema, "enum") || json_object_has_member(schema, "const"))
+        return sundog_schema_add_listed(compiler, schema, from);
     if (json_object_has_member(schema, "allOf"))
         return sundog_schema_refuse(compiler, "allOf", "combined schemas differ in it");
     return add_typed(compiler, schema, from);

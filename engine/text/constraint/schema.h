@@ -6,9 +6,11 @@
  * says so itself) behind them, numbers and indentations have bounded lengths. Unknown keywords are
  * annotations; a known one that cannot be enforced is refused by its name and place, never left out.
  *
- * `oneOf` is taken where its alternatives are seen to exclude each other; `pattern` as pattern.h says;
- * of `format`, those of schema-string.c are enforced and others are annotations. `$ref` leads to any
- * place of the same document.
+ * What a value must not be (`not`, and with it `if`, and `oneOf` whose alternatives are not seen to exclude
+ * each other) is enforced as far as that is a schema again, see schema-condition.c; `uniqueItems` of items
+ * that an enum lists; `multipleOf` up to 360 times a power of ten; `pattern` as pattern.h says; of
+ * `format`, those of schema-string.c, others being annotations. `$ref` leads to any place of the same
+ * document.
  * Source: JSON Schema 2020-12, and draft 7's names for what it renamed. One thread.
  */
 
