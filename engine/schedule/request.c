@@ -109,8 +109,11 @@ sundog_request_get_n_history(const SundogRequest *request, uint32_t n_tokens, ui
 {
     if (!request->penalizes)
         return 0;
-    uint32_t n_wanted = request->penalty_window > 0 ? MIN(request->penalty_window, n_tokens)
-                                                    : n_tokens - request->n_prompt;
+    /* Only repetition is held against what the prompt says. */
+    bool reads_prompt = request->sampling.repetition_penalty != 1;
+    uint32_t n_wanted = reads_prompt ? n_tokens : n_tokens - request->n_prompt;
+    if (request->penalty_window > 0)
+        n_wanted = MIN(n_wanted, request->penalty_window);
     return MIN(n_wanted, width);
 }
 
@@ -122,6 +125,7 @@ sundog_request_fill_sampling(const SundogRequest *request, uint32_t n_tokens,
     *sampling = request->sampling;
     sampling->position = n_tokens;
     sampling->n_history = n_history;
+    sampling->n_answered = MIN(n_history, n_tokens - request->n_prompt);
     memcpy(history, request->tokens + n_tokens - n_history, n_history * sizeof *history);
     memset(history + n_history, 0xff, (width - n_history) * sizeof *history);
 }

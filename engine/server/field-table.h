@@ -45,7 +45,7 @@
     X(DRY_PENALTY_LAST_N, "dry_penalty_last_n", INTEGER, -1, INT32_MAX, -1,                        \
       "how many tokens before the next are looked at for that; -1 for all")                        \
     X(FREQUENCY_PENALTY, "frequency_penalty", NUMBER, -100, 100, SUNDOG_NO_DEFAULT,                \
-      "taken off a token's logit for each time that it stands there")                              \
+      "taken off a token's logit for each time that it stands in the answer")                      \
     X(MAX_COMPLETION_TOKENS, "max_completion_tokens", INTEGER, -1, UINT32_MAX, SUNDOG_NO_DEFAULT,  \
       "the most tokens of an answer; -1 for as many as fit")                                       \
     X(MAX_OUTPUT_TOKENS, "max_output_tokens", INTEGER, 1, UINT32_MAX, SUNDOG_NO_DEFAULT,           \
@@ -64,11 +64,11 @@
     X(NUM_PREDICT, "num_predict", INTEGER, -2, UINT32_MAX, SUNDOG_NO_DEFAULT,                      \
       "the most tokens of an answer; below 1 for as many as fit")                                  \
     X(PRESENCE_PENALTY, "presence_penalty", NUMBER, -100, 100, SUNDOG_NO_DEFAULT,                  \
-      "taken off the logit of a token that stands there already")                                  \
-    X(REPEAT_LAST_N, "repeat_last_n", INTEGER, -1, INT32_MAX, 0,                                   \
-      "how many tokens before the next the penalties look at; -1 or 0 for all")                    \
+      "taken off the logit of a token that stands in the answer")                                  \
+    X(REPEAT_LAST_N, "repeat_last_n", INTEGER, -1, INT32_MAX, -1,                                  \
+      "how many tokens before the next the penalties look at; -1 for all, 0 for none")             \
     X(REPEAT_PENALTY, "repeat_penalty", NUMBER, 0.01, 100, SUNDOG_NO_DEFAULT,                      \
-      "divides the logit of a token that stands there already")                                    \
+      "divides the logit of a token that stands in prompt or answer")                              \
     X(REPETITION_PENALTY, "repetition_penalty", NUMBER, 0.01, 100, SUNDOG_NO_DEFAULT,              \
       "as repeat_penalty")                                                                         \
     X(SEED, "seed", INTEGER, -SUNDOG_MAX_EXACT, SUNDOG_MAX_EXACT, -1,                              \

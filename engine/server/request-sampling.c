@@ -130,7 +130,11 @@ sundog_completion_request_read_sampling(SundogCompletionRequest *request, JsonOb
         sundog_field_read_integer(object, SUNDOG_FIELD_REPEAT_LAST_N, &window, error) &&
         sundog_field_read_boolean(object, SUNDOG_FIELD_CACHE_PROMPT, &reuses_prefix, error);
     submit->top_k = (int32_t)MAX(top_k, 0);
-    submit->penalty_window = window < 0 ? INT32_MAX : (uint32_t)window;
+    submit->penalty_window = window < 0 ? 0 : (uint32_t)window;
+    if (window == 0) { /* no token is looked at */
+        submit->repetition_penalty = 1;
+        submit->presence_penalty = submit->frequency_penalty = 0;
+    }
     submit->flags = reuses_prefix ? 0 : SUNDOG_SUBMIT_NO_PREFIX;
     return read && read_seed(request, object, error) && read_filters(submit, object, error) &&
            read_dry(request, object, error);

@@ -143,7 +143,8 @@ typedef struct {
     double presence_penalty;
     double frequency_penalty;
     uint32_t
-        penalty_window; /* last tokens of prompt and answer that penalties look at; 0: the answer alone */
+        penalty_window; /* last tokens of prompt and answer that penalties look at; 0: all. Repetition
+                           counts those of the prompt too, presence and frequency the answer's alone */
     int32_t top_k;
     double typical_p;       /* 0 and 1: off, as in kernels/contract/sample.h with what follows */
     double top_n_sigma;     /* 0: off */

@@ -6,8 +6,9 @@
  *
  * A token whose logit is minus infinity cannot be chosen. In this order, float32 unless said:
  *   biases    each of the row's first n_bias entries is added to its token's logit, in their order
- *   penalties over the row's first n_history tokens, c the count of one: repetition divides a positive
- *   and multiplies another logit, once; then l = l - fma(c, frequency, presence)
+ *   penalties over the row's first n_history tokens: for each different one repetition divides a positive
+ *   and multiplies another logit, once; then, with c its count among the last n_answered of them, where that
+ *   is not 0, l = l - fma(c, frequency, presence)
  *   mask      where the row has one, the logits of tokens whose bit is 0 become minus infinity
  *   temperature 0: the best token, the lowest id among equals; else
  *   weights  w = floor(2^40 * exp((l - best) / temperature)) as an integer, math.h's exponential, so
@@ -58,6 +59,7 @@ typedef struct {
     float frequency_penalty;  /* 0 is off */
     int32_t top_k;            /* 0 is off */
     uint32_t n_history;       /* leading entries of the row's history that count */
+    uint32_t n_answered;      /* of these, the last ones: the answer's, not the prompt's */
     uint32_t n_bias;          /* leading entries of the row's biases that count */
     uint32_t masked;          /* not 0: the row's mask counts */
     uint32_t n_scores;        /* leading entries of the row's scores that are wanted */

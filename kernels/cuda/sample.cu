@@ -117,18 +117,20 @@ apply_penalties(const Row &row)
         o->frequency_penalty == 0.0f)
         return;
     for (int i = threadIdx.x; i < n; i += THREADS) {
-        int token = row.history[i], count = 0;
+        int token = row.history[i], count = 0, first_answered = n - min((int)o->n_answered, n);
         bool first = token >= 0 && token < row.n;
         for (int j = 0; j < n && first; j++) {
             bool same = row.history[j] == token;
             first = !same || j >= i;
-            count += same;
+            count += same && j >= first_answered;
         }
         if (!first)
             continue;
         float logit = row.logits[token];
         logit = logit > 0 ? logit / o->repetition_penalty : logit * o->repetition_penalty;
-        row.logits[token] = logit - fmaf((float)count, o->frequency_penalty, o->presence_penalty);
+        if (count > 0)
+            logit -= fmaf((float)count, o->frequency_penalty, o->presence_penalty);
+        row.logits[token] = logit;
     }
     __syncthreads();
 }

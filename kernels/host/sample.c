@@ -3,27 +3,29 @@
 #include "kernels/host/sample-filters.h"
 #include "kernels/host/sample-scores.h"
 
-/* Each different token of the history once: its count is taken, then cleared. */
+/* Each different token of the history once: then its count is -1. */
 static void
 apply_penalties(const SundogSampler *s, int64_t window)
 {
     const SundogSampling *o = s->options;
     int64_t *counts = s->weights, n = sundog_min(o->n_history, window);
+    int64_t first_answered = n - sundog_min(o->n_answered, n);
     for (int64_t i = 0; i < n; i++)
         if (s->history[i] >= 0 && s->history[i] < s->n)
             counts[s->history[i]] = 0;
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = first_answered; i < n; i++)
         if (s->history[i] >= 0 && s->history[i] < s->n)
             counts[s->history[i]]++;
     for (int64_t i = 0; i < n; i++) {
         int32_t token = s->history[i];
-        if (token < 0 || token >= s->n || counts[token] == 0)
+        if (token < 0 || token >= s->n || counts[token] < 0)
             continue;
         float logit = s->logits[token];
         logit = logit > 0 ? logit / o->repetition_penalty : logit * o->repetition_penalty;
-        s->logits[token] =
-            logit - fmaf((float)counts[token], o->frequency_penalty, o->presence_penalty);
-        counts[token] = 0;
+        if (counts[token] > 0)
+            logit -= fmaf((float)counts[token], o->frequency_penalty, o->presence_penalty);
+        s->logits[token] = logit;
+        counts[token] = -1;
     }
 }
 

@@ -197,6 +197,7 @@ test_sampling(void)
                                        .repetition_penalty = i % 7 == 0 ? 1.3f : 1,
                                        .presence_penalty = i % 11 == 0 ? 0.5f : 0,
                                        .n_history = 8,
+                                       .n_answered = (uint32_t)i % 9,
                                        .n_bias = (uint32_t)i % 3,
                                        .masked = i % 5 < 2};
         for (int64_t k = 0; k < n_mask; k++)

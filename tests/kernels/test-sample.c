@@ -39,18 +39,22 @@ static void
 change_logits(float *logits, int64_t n, const SundogSampling *o, const int32_t *history,
               const int32_t *mask, const SundogBias *biases)
 {
-    g_autofree int *counts = g_new0(int, n);
+    g_autofree int *counts = g_new0(int, n), *answered = g_new0(int, n);
     for (uint32_t i = 0; i < o->n_bias; i++)
         if (biases[i].token >= 0 && biases[i].token < n)
             logits[biases[i].token] += biases[i].amount;
     for (uint32_t i = 0; i < o->n_history; i++)
         if (history[i] >= 0 && history[i] < n)
             counts[history[i]]++;
+    for (uint32_t i = o->n_history - MIN(o->n_answered, o->n_history); i < o->n_history; i++)
+        if (history[i] >= 0 && history[i] < n)
+            answered[history[i]]++;
     for (int64_t i = 0; i < n; i++) {
         if (counts[i] > 0) {
             logits[i] = logits[i] > 0 ? logits[i] / o->repetition_penalty
                                       : logits[i] * o->repetition_penalty;
-            logits[i] -= fmaf((float)counts[i], o->frequency_penalty, o->presence_penalty);
+            if (answered[i] > 0)
+                logits[i] -= fmaf((float)answered[i], o->frequency_penalty, o->presence_penalty);
         }
         if (o->masked && !((uint32_t)mask[i / 32] >> i % 32 & 1))
             logits[i] = -INFINITY;
@@ -255,6 +259,7 @@ random_options(TestRandom *random, int64_t n)
     o.top_p = (float)test_random_int(random, 0, 4) * 0.25f;
     o.min_p = test_random_int(random, 0, 1) ? 0 : 0.1f;
     o.n_history = (uint32_t)test_random_int(random, 0, WINDOW);
+    o.n_answered = (uint32_t)test_random_int(random, 0, WINDOW);
     o.repetition_penalty = test_random_int(random, 0, 1) ? 1.0f : 1.3f;
     o.presence_penalty = test_random_int(random, 0, 1) ? 0.0f : 0.5f;
     o.frequency_penalty = test_random_int(random, 0, 1) ? 0.0f : 0.25f;

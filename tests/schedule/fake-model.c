@@ -155,6 +155,7 @@ choose(uint64_t logits, const SundogSampling *sampling, const int32_t *history)
     uint64_t hash = mix(logits, sampling->temperature > 0 ? sampling->seed : 0);
     hash = mix(hash, sampling->position);
     hash = mix(hash, (uint64_t)sampling->top_k);
+    hash = mix(hash, sampling->n_answered);
     for (uint32_t i = 0; i < sampling->n_history; i++)
         hash = mix(hash, (uint64_t)history[i]);
     /* Never one of the two tokens that break things. */
@@ -323,14 +324,16 @@ fake_model_next(const SundogSubmit *submit, const uint32_t *tokens, uint32_t n_t
         hash = mix(hash, tokens[i]);
     bool penalizes = submit->repetition_penalty != 1 || submit->presence_penalty != 0 ||
                      submit->frequency_penalty != 0;
-    uint32_t n_window = submit->penalty_window > 0 ? MIN(submit->penalty_window, n_tokens)
-                                                   : n_tokens - submit->n_prompt;
+    uint32_t n_window = submit->repetition_penalty != 1 ? n_tokens : n_tokens - submit->n_prompt;
+    if (submit->penalty_window > 0)
+        n_window = MIN(n_window, submit->penalty_window);
     uint32_t n_history = penalizes ? MIN(n_window, history) : 0;
     SundogSampling sampling = {.seed = submit->seed,
                                .position = n_tokens,
                                .temperature = (float)submit->temperature,
                                .top_k = submit->top_k,
-                               .n_history = n_history};
+                               .n_history = n_history,
+                               .n_answered = MIN(n_history, n_tokens - submit->n_prompt)};
     return choose(hash, &sampling, (const int32_t *)tokens + n_tokens - n_history);
 }
 

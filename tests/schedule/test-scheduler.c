@@ -199,6 +199,7 @@ run_many(const FakeModelOptions *options, uint32_t n_requests, uint32_t max_prom
         requests[i].temperature = i % 3;
         requests[i].top_k = i % 5 == 4 ? FAKE_REPEATS : (int32_t)(i % 4);
         requests[i].presence_penalty = i % 3 == 1;
+        requests[i].repetition_penalty = i % 4 == 1 ? 1.5 : 1;
         requests[i].penalty_window = i % 7 * 10;
         requests[i].flags = i % 6 == 0 ? SUNDOG_SUBMIT_NO_PREFIX : 0;
         submit(&engine, &requests[i]);
