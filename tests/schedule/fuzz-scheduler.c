@@ -67,7 +67,11 @@ submit(World *world)
                               .penalty_window = take(world, 8),
                               .seed = take(world, 4),
                               .top_k = take(world, 2) ? FAKE_REPEATS : 0,
-                              .flags = take(world, 4) == 3 ? SUNDOG_SUBMIT_NO_PREFIX : 0};
+                              .flags = take(world, 4) == 3 ? SUNDOG_SUBMIT_NO_PREFIX : 0,
+                              .n_scores = take(world, 3),
+                              .follows = take(world, MAX_REQUESTS + 1)};
+    if (request->n_scores > 0 && take(world, 2) == 1)
+        request->flags |= SUNDOG_SUBMIT_SCORE_PROMPT;
     answers_expect(world->answers, request->id, 0);
     sundog_scheduler_submit(world->scheduler, request, g_get_monotonic_time());
 }
@@ -89,6 +93,19 @@ act(World *world)
     answers_take_bytes(world->answers, world->outbox);
 }
 
+/* Of the token at each position that was told, after those before it. */
+static void
+check_scores(const SundogSubmit *request, const Answer *answer, const uint32_t *tokens)
+{
+    for (guint i = 0; i < answer->scores->len; i++) {
+        const SundogTokenScore *score = &g_array_index(answer->scores, SundogTokenScore, i);
+        uint32_t position = answer->first_scored + i / request->n_scores;
+        uint32_t token = (tokens[position] + i % request->n_scores) % FAKE_VOCABULARY;
+        g_assert_cmpuint(score->token, ==, token);
+        g_assert_cmpfloat(score->log_probability, ==, fake_model_score(tokens, position, token));
+    }
+}
+
 static void
 check_answer(World *world, uint32_t index)
 {
@@ -106,6 +123,7 @@ check_answer(World *world, uint32_t index)
             fake_model_next(request, tokens, n_tokens, world->model->runner.max.history));
         tokens[n_tokens] = token;
     }
+    check_scores(request, answer, tokens);
 }
 
 int
