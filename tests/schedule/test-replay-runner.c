@@ -1,13 +1,16 @@
 /*
  * Scheduler and replay together in one process, with all memory that nobody has written poisoned: a
  * page that is read before it is written, or past what was copied, gives a token that is not finite.
- * And steps of any size give the same tokens.
+ * And the guarantee of the host: a request gives the same tokens with the same scores, bit for bit, in any
+ * company, in steps of any size, cached or not, with drafts or without; and they follow the model's
+ * probabilities.
  */
 
 #include "engine/schedule/replay-runner.h"
 #include "engine/schedule/scheduler.h"
 #include "tests/schedule/answers.h"
 #include "tests/schedule/engine-client.h"
+#include <math.h>
 #include <string.h>
 
 #define N_PROMPT 150
@@ -78,6 +81,10 @@ make_request(const uint32_t *tokens, uint32_t n_tokens, uint64_t seed)
                           .temperature = 1.5,
                           .top_p = 0.95,
                           .repetition_penalty = 1.2,
+                          .xtc_probability = 0.5,
+                          .xtc_threshold = 0.05,
+                          .dry = {.multiplier = 0.5, .base = 1.5, .window = UINT32_MAX},
+                          .n_scores = 4,
                           .seed = seed};
 }
 
@@ -106,6 +113,14 @@ check_equal(const Answer *answer, const Answer *expected)
     g_assert_cmpuint(answer->tokens->len, ==, N_TOKENS);
     g_assert_cmpmem(answer->tokens->data, answer->tokens->len * 4, expected->tokens->data,
                     expected->tokens->len * 4);
+    const GArray *scores = answer->scores;
+    g_assert_cmpuint(scores->len, ==, N_TOKENS * 4);
+    for (guint i = 0; i < scores->len; i++) {
+        const SundogTokenScore *score = &g_array_index(scores, SundogTokenScore, i);
+        const SundogTokenScore *other = &g_array_index(expected->scores, SundogTokenScore, i);
+        g_assert_cmpuint(score->token, ==, other->token);
+        g_assert_cmpfloat(score->log_probability, ==, other->log_probability);
+    }
 }
 
 /* Each prompt finds a part of the one before, ends within a copied page, and equals its own miss. */
@@ -158,6 +173,123 @@ test_any_step(void)
     stop(&plain);
 }
 
+/* What a prompt is scored with is what it was drawn with, whoever reads or draws beside. */
+static void
+test_scored_prompts(void)
+{
+    Engine engine = start(0, 60);
+    Answer *drawn = submit(&engine, make_request(prompt, 70, 3));
+    run(&engine);
+    uint32_t tokens[70 + N_TOKENS];
+    memcpy(tokens, prompt, 70 * sizeof *tokens);
+    memcpy(tokens + 70, drawn->tokens->data, N_TOKENS * sizeof *tokens);
+    SundogSubmit request = make_request(tokens, G_N_ELEMENTS(tokens), 0);
+    request.flags = SUNDOG_SUBMIT_SCORE_PROMPT;
+    request.max_tokens = 0;
+    Answer *scored[3];
+    for (uint32_t i = 0; i < G_N_ELEMENTS(scored); i++) {
+        submit(&engine, make_request(prompt + i, 60, i));
+        scored[i] = submit(&engine, request);
+    }
+    run(&engine);
+    for (uint32_t i = 0; i < G_N_ELEMENTS(scored); i++) {
+        const GArray *scores = scored[i]->scores;
+        g_assert_true(scored[i]->ended && !scored[i]->faulted);
+        g_assert_cmpuint(scores->len, ==, (G_N_ELEMENTS(tokens) - 1) * 4);
+        for (guint k = 0; k < N_TOKENS * 4; k++) {
+            const SundogTokenScore *score = &g_array_index(drawn->scores, SundogTokenScore, k);
+            const SundogTokenScore *other = &g_array_index(scores, SundogTokenScore, 69 * 4 + k);
+            g_assert_cmpuint(score->token, ==, other->token);
+            g_assert_cmpfloat(score->log_probability, ==, other->log_probability);
+        }
+    }
+    stop(&engine);
+}
+
+#define N_SEEDS 600
+
+/* Tokens drawn with many seeds, against the probabilities that their scores tell: Pearson's chi-square
+ * over the likeliest tokens and the rest. The seeds are fixed, and so is what comes; 1 in 10,000 such lists
+ * of seeds would give more than 52.4 with 20 degrees of freedom. */
+static void
+check_distribution(const GArray *first, const uint32_t n_drawn[SUNDOG_WIRE_MAX_SCORES])
+{
+    double chi_square = 0, rest = 1;
+    for (guint i = 1; i < SUNDOG_WIRE_MAX_SCORES; i++) {
+        double p = exp(g_array_index(first, SundogTokenScore, i).log_probability);
+        chi_square += pow(n_drawn[i] - N_SEEDS * p, 2) / (N_SEEDS * p);
+        rest -= p;
+    }
+    chi_square += pow(n_drawn[0] - N_SEEDS * rest, 2) / (N_SEEDS * rest);
+    g_test_message("chi-square %g", chi_square);
+    g_assert_cmpfloat(chi_square, <, 52.4);
+    g_assert_cmpfloat(chi_square, >, 2); /* and they are drawn, not dealt out */
+}
+
+static SundogSubmit
+plain_request(const uint32_t *tokens, uint32_t n_tokens, uint64_t seed)
+{
+    return (SundogSubmit){.prompt = tokens,
+                          .n_prompt = n_tokens,
+                          .max_tokens = 1,
+                          .temperature = 1,
+                          .top_p = 1,
+                          .repetition_penalty = 1,
+                          .n_scores = SUNDOG_WIRE_MAX_SCORES,
+                          .seed = seed};
+}
+
+static void
+test_distribution(void)
+{
+    uint32_t n_drawn[SUNDOG_WIRE_MAX_SCORES] = {0};
+    Engine engine = start(0, 60);
+    Answer *first = NULL;
+    for (uint32_t seed = 0; seed < N_SEEDS; seed++) {
+        Answer *answer = submit(&engine, plain_request(prompt, 40, seed));
+        run(&engine);
+        first = first ? first : answer;
+        uint32_t token = g_array_index(answer->tokens, uint32_t, 0), rank = 1;
+        while (rank < SUNDOG_WIRE_MAX_SCORES &&
+               g_array_index(first->scores, SundogTokenScore, rank).token != token)
+            rank++;
+        n_drawn[rank % SUNDOG_WIRE_MAX_SCORES]++;
+    }
+    check_distribution(first->scores, n_drawn);
+    stop(&engine);
+}
+
+/* Drafts change no token, for any seed: so they leave the distribution what it is. */
+static void
+test_drafts(void)
+{
+    /* The cycle is made likely, so that guesses are right now and then. */
+    static const SundogTokenBias biases[] = {{3, 4}, {4, 4}, {5, 4}, {6, 4}};
+    uint32_t cycle[40];
+    Engine engine = start(0, 60);
+    for (uint32_t i = 0; i < G_N_ELEMENTS(cycle); i++)
+        cycle[i] = 3 + i % 4;
+    for (uint32_t seed = 0; seed < 60; seed++) {
+        SundogSubmit request = plain_request(cycle, G_N_ELEMENTS(cycle), seed);
+        request.max_tokens = 16;
+        request.biases = biases;
+        request.n_biases = G_N_ELEMENTS(biases);
+        Answer *drafted = submit(&engine, request);
+        request.flags = SUNDOG_SUBMIT_NO_DRAFTS;
+        Answer *plain = submit(&engine, request);
+        run(&engine);
+        g_assert_cmpmem(drafted->tokens->data, drafted->tokens->len * 4, plain->tokens->data,
+                        plain->tokens->len * 4);
+    }
+    SundogStatistics statistics;
+    sundog_scheduler_get_statistics(engine.scheduler, &statistics);
+    g_test_message("%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT, statistics.n_accepted_tokens,
+                   statistics.n_drafted_tokens);
+    g_assert_cmpuint(statistics.n_accepted_tokens, >, 20);
+    g_assert_cmpuint(statistics.n_accepted_tokens, <, statistics.n_drafted_tokens);
+    stop(&engine);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -168,5 +300,8 @@ main(int argc, char **argv)
         prompt[i] = (i * 7919 + i * i + 3) % 30;
     g_test_add_func("/replay-runner/copied-pages", test_copied_pages);
     g_test_add_func("/replay-runner/any-step", test_any_step);
+    g_test_add_func("/replay-runner/scored-prompts", test_scored_prompts);
+    g_test_add_func("/replay-runner/distribution", test_distribution);
+    g_test_add_func("/replay-runner/drafts", test_drafts);
     return g_test_run();
 }
