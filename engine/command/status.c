@@ -17,6 +17,9 @@ print_engine(JsonObject *engine)
     const char *device = json_object_get_string_member_with_default(engine, "device", NULL);
     if (device != NULL)
         printf("  runs on %s\n", device);
+    const char *draft = json_object_get_string_member_with_default(engine, "draft", NULL);
+    if (draft != NULL)
+        printf("  %s guesses tokens ahead\n", draft);
 }
 
 static void

@@ -137,7 +137,8 @@ get_max(const SundogShape *bounds)
     return (SundogStepSize){
         .n_tokens = (uint32_t)n_tokens,
         .n_sequences = (uint32_t)n_sequences,
-        .n_logit_rows = (uint32_t)n_sequences,
+        /* Drafts need more than one a sequence. */
+        .n_logit_rows = (uint32_t)MIN(bounds->values[SUNDOG_VARIABLE_LOGIT_ROWS], n_tokens),
         .sequence_pages = (uint32_t)bounds->values[SUNDOG_VARIABLE_SEQUENCE_PAGES],
         .history = (uint32_t)bounds->values[SUNDOG_VARIABLE_HISTORY],
         .mask = (uint32_t)bounds->values[SUNDOG_VARIABLE_MASK],
@@ -160,7 +161,6 @@ add_states(SundogReplayRunner *runner, const SundogCore *core)
     table->read_state = read_state;
     table->write_state = write_state;
     table->max.n_sequences = MIN(table->max.n_sequences, (uint32_t)table->pool_states - 1);
-    table->max.n_logit_rows = table->max.n_sequences;
 }
 
 SundogReplayRunner *

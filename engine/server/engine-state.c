@@ -216,6 +216,7 @@ sundog_engine_describe(const SundogEngine *engine)
     SundogEngineState state = engine ? engine->state : SUNDOG_ENGINE_NONE;
     json_object_set_string_member(object, "state", sundog_engine_state_text(state));
     set_text(object, "core", engine ? engine->core->name : NULL);
+    set_text(object, "draft", engine && engine->core->draft ? engine->core->draft->name : NULL);
     set_text(object, "phase", engine ? engine->phase : NULL);
     json_object_set_double_member(object, "progress", engine ? engine->progress : 0);
     set_text(object, "message", engine ? engine->message : NULL);

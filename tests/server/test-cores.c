@@ -316,7 +316,9 @@ test_draft(void)
     set("engine.draft", "small");
     g_autoptr(Harness) harness = start_with_room(0);
     assert_answers(harness, "large");
+    assert_shown(harness, "/sundog/v1/state", "\"core\":\"large\",\"draft\":\"small\"");
     assert_answers(harness, "small");
+    assert_shown(harness, "/sundog/v1/state", "\"core\":\"small\",\"draft\":null");
     g_assert_cmpuint(harness_count_in_log("large", "\"event\":\"draft\",\"core\":\"small"), ==, 1);
     g_assert_cmpuint(harness_count_in_log("small", "\"event\":\"draft\""), ==, 0);
     set("engine.draft", NULL);
