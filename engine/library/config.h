@@ -20,6 +20,10 @@
       "Address the server listens on; any but loopback needs a key")                              \
     X(KEY, "server.key", SECRET, "", 0, 0, "API key that clients must send; empty for none")      \
     X(ORIGINS, "server.origins", TEXT, "", 0, 0, "Web origins that may use the server, by comma") \
+    X(REQUEST_LOG, "server.request_log", BOOLEAN, "false", 0, 0,                                  \
+      "Write a line of every request that ended, without its texts, to requests.jsonl")           \
+    X(LOG_TEXTS, "server.log_texts", BOOLEAN, "false", 0, 0,                                      \
+      "Write what was asked and answered into these lines too")                                   \
     X(DEFAULT_CORE, "server.core", TEXT, "", 0, 0, "Core that is loaded when the server starts")  \
     X(THREADS, "engine.threads", INTEGER, "0", 0, 1024, "Processor threads; 0 for all")           \
     X(CONTEXT, "engine.context", INTEGER, "0", 0, 16777216,                                       \

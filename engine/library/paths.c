@@ -81,6 +81,12 @@ sundog_paths_get_state(void)
     return made(g_get_user_state_dir(), NULL);
 }
 
+const char *
+sundog_paths_get_request_log(void)
+{
+    return file_in(sundog_paths_get_state(), "requests.jsonl");
+}
+
 /* GLib puts the cache folder in place of a missing runtime folder; a server file there would be swept
  * away with the cache while the server runs, so the state folder stands in instead. */
 const char *

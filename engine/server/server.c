@@ -78,7 +78,9 @@ static void
 on_request_ended(SundogGeneration *generation, void *data)
 {
     SundogServer *server = data;
-    sundog_request_log_add(server->request_log, generation);
+    g_autoptr(GError) error = NULL;
+    if (!sundog_request_log_add(server->request_log, generation, &error))
+        add_line(server, "warning", error->message);
 }
 
 static void
@@ -226,6 +228,10 @@ open_stores(SundogServer *server, GError **error)
     server->config = sundog_config_open(error);
     if (!server->config)
         return false;
+    bool is_logging = sundog_config_get_boolean(server->config, "server.request_log");
+    server->request_log =
+        sundog_request_log_new(is_logging ? sundog_paths_get_request_log() : NULL,
+                               sundog_config_get_boolean(server->config, "server.log_texts"));
     server->api_keys = sundog_api_keys_open(error);
     if (!server->api_keys)
         return false;
@@ -345,7 +351,6 @@ sundog_server_start(const SundogServerOptions *options, GError **error)
     server->parent_fd = -1;
     server->started = g_date_time_format_iso8601(now);
     server->log = sundog_log_new();
-    server->request_log = sundog_request_log_new();
     server->key_limits = sundog_key_limits_new();
     server->stored_responses = sundog_stored_responses_new();
     server->core_texts = sundog_server_new_core_texts();

@@ -4,6 +4,7 @@
 
 #include "engine/format/package.h"
 #include "engine/format/vocabulary.h"
+#include "engine/library/config.h"
 #include "engine/library/library.h"
 #include "engine/server/json-text.h"
 #include <glib/gstdio.h>
@@ -162,6 +163,16 @@ harness_make_core(const char *name, const char *script)
     sundog_package_writer_finish(writer, manifest, keyring, &error);
     g_assert_no_error(error);
     harness_set_script(name, script);
+}
+
+void
+harness_set(const char *key, const char *value)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(SundogConfig) config = sundog_config_open(&error);
+    g_assert_no_error(error);
+    sundog_config_set(config, key, value, &error);
+    g_assert_no_error(error);
 }
 
 char *

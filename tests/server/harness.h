@@ -36,6 +36,8 @@ const char *harness_get_engine(void);
 void harness_make_core(const char *name, const char *script);
 /* Writes the script of the core anew; it holds from the engine's next start on. */
 void harness_set_script(const char *name, const char *script);
+/* Changes a setting, for servers started after it; value NULL: back to the default. */
+void harness_set(const char *key, const char *value);
 /* What the engine logged, as it is. Owned by the caller. */
 char *harness_dup_engine_log(const char *name);
 /* How often the text stands in it. */

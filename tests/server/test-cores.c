@@ -3,7 +3,6 @@
 
 #include "tests/server/harness.h"
 
-#include "engine/library/config.h"
 #include <signal.h>
 #include <string.h>
 
@@ -18,22 +17,12 @@ static const char gated[] = "{\"ready\":{\"n_vocabulary\":259,\"memory_bytes\":3
                             "\"requests\":[{\"tokens\":[72,105],\"gate_at\":1},"
                             "{\"tokens\":[72,105]}]}";
 
-static void
-set(const char *key, const char *value)
-{
-    g_autoptr(GError) error = NULL;
-    g_autoptr(SundogConfig) config = sundog_config_open(&error);
-    g_assert_no_error(error);
-    sundog_config_set(config, key, value, &error);
-    g_assert_no_error(error);
-}
-
 /* Room for so many of the harness's cores. */
 static Harness *
 start_with_room(unsigned n_cores)
 {
     g_autofree char *budget = n_cores ? g_strdup_printf("%u", n_cores * CORE_BYTES + 100) : NULL;
-    set("engine.memory_budget", budget);
+    harness_set("engine.memory_budget", budget);
     return harness_start(NULL);
 }
 
@@ -226,7 +215,7 @@ static void
 test_too_large(void)
 {
     harness_make_core("first", hello);
-    set("engine.memory_budget", "2000");
+    harness_set("engine.memory_budget", "2000");
     g_autoptr(Harness) harness = harness_start(NULL);
     g_autofree char *body = dup_chat("first", NULL);
     reply_assert_error(client_post(harness->port, CHAT, body), 422, "insufficient_memory", "model");
@@ -263,7 +252,7 @@ test_keep_alive(void)
 {
     harness_make_core("first", hello);
     harness_make_core("second", hello);
-    set("engine.keep_alive", "0");
+    harness_set("engine.keep_alive", "0");
     g_autoptr(Harness) harness = start_with_room(0);
     g_autofree char *kept = dup_chat("first", "\"stream\":false,\"keep_alive\":-1");
     g_autofree char *unsaid = dup_chat("second", "\"stream\":false");
@@ -279,7 +268,7 @@ test_keep_alive(void)
     g_assert_cmpuint(third->status, ==, 200);
     wait_for_loaded(harness, 0);
     g_assert_cmpuint(count_starts("first"), ==, 1);
-    set("engine.keep_alive", NULL);
+    harness_set("engine.keep_alive", NULL);
 }
 
 /* Each of those who ask gets an answer when the process is gone. */
@@ -313,7 +302,7 @@ test_draft(void)
 {
     harness_make_core("large", hello);
     harness_make_core("small", hello);
-    set("engine.draft", "small");
+    harness_set("engine.draft", "small");
     g_autoptr(Harness) harness = start_with_room(0);
     assert_answers(harness, "large");
     assert_shown(harness, "/sundog/v1/state", "\"core\":\"large\",\"draft\":\"small\"");
@@ -321,7 +310,7 @@ test_draft(void)
     assert_shown(harness, "/sundog/v1/state", "\"core\":\"small\",\"draft\":null");
     g_assert_cmpuint(harness_count_in_log("large", "\"event\":\"draft\",\"core\":\"small"), ==, 1);
     g_assert_cmpuint(harness_count_in_log("small", "\"event\":\"draft\""), ==, 0);
-    set("engine.draft", NULL);
+    harness_set("engine.draft", NULL);
 }
 
 int

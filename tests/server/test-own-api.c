@@ -2,6 +2,8 @@
 
 #include "tests/server/fixture.h"
 
+#include "engine/library/paths.h"
+#include <glib/gstdio.h>
 #include <signal.h>
 #include <string.h>
 
@@ -92,6 +94,36 @@ test_other_models(void)
     g_assert_nonnull(strstr(list->body, "other"));
 }
 
+/* What the setting asks for: nothing, lines without texts, lines with them. */
+static void
+test_request_log(void)
+{
+    const char *path = sundog_paths_get_request_log();
+    g_autofree char *body = harness_dup_chat("Sesame", NULL);
+    for (int i = 0; i < 3; i++) {
+        g_autofree char *text = NULL;
+        harness_set("server.request_log", i > 0 ? "true" : NULL);
+        harness_set("server.log_texts", i > 1 ? "true" : NULL);
+        harness_make_core("tiny", fixture_script);
+        Harness *harness = harness_start("tiny");
+        g_autoptr(Reply) reply = client_post(harness->port, "/v1/chat/completions", body);
+        g_assert_cmpuint(reply->status, ==, 200);
+        harness_stop(harness);
+        bool is_there = g_file_get_contents(path, &text, NULL, NULL);
+        g_assert_true(is_there == (i > 0));
+        if (!is_there)
+            continue;
+        GStatBuf status;
+        g_assert_cmpint(g_stat(path, &status), ==, 0);
+        g_assert_cmpuint(status.st_mode & 0777, ==, 0600);
+        g_assert_nonnull(strstr(text, "\"state\":\"stop\""));
+        g_assert_true((strstr(text, "Sesame") != NULL) == (i > 1));
+        g_assert_true((strstr(text, "\"answer\":\"Hello\"") != NULL) == (i > 1));
+    }
+    harness_set("server.request_log", NULL);
+    harness_set("server.log_texts", NULL);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -99,5 +131,6 @@ main(int argc, char **argv)
     fixture_add("/own-api/lists-of-models", test_lists_of_models);
     fixture_add("/own-api/own-api", test_own_api);
     g_test_add_func("/own-api/other-models", test_other_models);
+    g_test_add_func("/own-api/request-log", test_request_log);
     return g_test_run();
 }
