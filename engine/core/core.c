@@ -170,6 +170,9 @@ static bool
 check_step(const SundogCore *core, const SundogProgram *program, const char *name, GError **error)
 {
     uint32_t n_vocabulary = core->manifest.info.n_vocabulary;
+    if (core->manifest.info.purpose != SUNDOG_CORE_GENERATES &&
+        strcmp(name, SUNDOG_PROGRAM_SAMPLE) != 0)
+        return sundog_step_check_result(program, core->manifest.info.n_outputs, error);
     return strcmp(name, SUNDOG_PROGRAM_SAMPLE) == 0
                ? sundog_step_check_sample(program, n_vocabulary, error)
                : sundog_step_check_forward(program, n_vocabulary, error);
@@ -233,7 +236,9 @@ load_programs(SundogCore *core, GError **error)
     for (char **name = core->manifest.programs; *name != NULL; name++)
         if (!load_program(core, *name, error))
             return false;
-    for (size_t i = 0; i < G_N_ELEMENTS(needed); i++) {
+    size_t n_needed =
+        core->manifest.info.purpose == SUNDOG_CORE_GENERATES ? G_N_ELEMENTS(needed) : 1;
+    for (size_t i = 0; i < n_needed; i++) {
         if (g_hash_table_contains(core->programs, needed[i]))
             continue;
         g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
@@ -283,6 +288,29 @@ sundog_core_free(SundogCore *core)
     g_free(core);
 }
 
+static const char *const purposes[] = {[SUNDOG_CORE_GENERATES] = "generate",
+                                       [SUNDOG_CORE_EMBEDS] = "embed",
+                                       [SUNDOG_CORE_RERANKS] = "rerank"};
+
+const char *
+sundog_core_purpose_text(SundogCorePurpose purpose)
+{
+    return purposes[purpose];
+}
+
+bool
+sundog_core_purpose_find(const char *text, SundogCorePurpose *purpose)
+{
+    *purpose = SUNDOG_CORE_GENERATES;
+    for (size_t i = 0; i < G_N_ELEMENTS(purposes); i++) {
+        if (g_strcmp0(text, purposes[i]) != 0)
+            continue;
+        *purpose = (SundogCorePurpose)i;
+        return true;
+    }
+    return text == NULL;
+}
+
 const SundogCoreInfo *
 sundog_core_get_info(const SundogCore *core)
 {
@@ -315,9 +343,11 @@ sundog_core_measure_arena(const SundogCore *core, unsigned n_threads)
     int64_t n_units = n_threads != 0 ? n_threads : g_get_num_processors();
     uint64_t n_bytes = 0;
     shape.values[SUNDOG_VARIABLE_UNITS] = MIN(n_units, shape.values[SUNDOG_VARIABLE_UNITS]);
-    for (size_t i = 0; i < G_N_ELEMENTS(used); i++)
-        n_bytes = MAX(n_bytes,
-                      sundog_program_measure_arena(sundog_core_get_program(core, used[i]), &shape));
+    for (size_t i = 0; i < G_N_ELEMENTS(used); i++) {
+        const SundogProgram *program = sundog_core_get_program(core, used[i]);
+        if (program != NULL)
+            n_bytes = MAX(n_bytes, sundog_program_measure_arena(program, &shape));
+    }
     return n_bytes;
 }
 

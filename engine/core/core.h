@@ -9,12 +9,16 @@
  *   "name", "target": "host" | "sm_…", "activations": "int8" | "f32" on the host, "bf16" on CUDA, "created": RFC 3339, "engine": version
  *   "model": {"name", "architecture", "licence", "n_parameters", "context_length", "n_vocabulary",
  *             "file", "sha256", "bytes"}
+ *   "purpose": "generate" | "embed" | "rerank"   what it is for; absent is "generate"
+ *   "result": {"n_outputs", "prompts": {"query": "…", …}}   where it is not "generate": how long a vector is, or how
+ *             many scores there are, and what the makers put before texts of a kind
  *   "cache": [{"scheme": "paged", "page_tokens": 64, "dtype": "f16", "n_layers", "n_kv_heads",
  *              "head_dim", "page_bytes"},
- *             {"scheme": "recurrent", "state_bytes"}]      the second where layers have such state
+ *             {"scheme": "recurrent", "state_bytes"}]      the second where layers have such state; empty where
+ *             nothing is kept from step to step
  *   "variables": {"tokens": 512, …}          bounds, those of every program
- *   "programs": ["forward", "sample", "reference"]   members programs/NAME; the last is the recipe's own
- *                                             unfused program, for verify alone
+ *   "programs": ["forward", "sample", "reference"]   members programs/NAME; "sample" where it is for text, the last
+ *                                             is the recipe's own unfused program, for verify alone
  *   "weights": [{"name", "layout", "n_rows", "n_columns", "offset", "bytes"}]  within weights/data
  *   "plan": {"arena_bytes", "weight_bytes"}   the arena of forward and sample; the reference's may be larger
  *   "text": {"vocabulary": "text/vocabulary", "template": "text/template" or null, "syntax": how the
@@ -28,8 +32,9 @@
 #include "engine/core/launch-list.h"
 #include "engine/format/package.h"
 
-#define SUNDOG_CORE_FEATURE_HOST "host-2" /* panel layouts and operations of this engine */
-#define SUNDOG_CORE_FEATURE_CUDA "cuda-2" /* tile layouts and launch lists of this engine */
+#define SUNDOG_CORE_FEATURE_HOST "host-2"     /* panel layouts and operations of this engine */
+#define SUNDOG_CORE_FEATURE_CUDA "cuda-2"     /* tile layouts and launch lists of this engine */
+#define SUNDOG_CORE_FEATURE_RESULT "result-1" /* a purpose other than text */
 #define SUNDOG_CORE_TARGET_HOST "host"
 #define SUNDOG_CORE_ACTIVATIONS_BF16 "bf16"
 #define SUNDOG_CORE_ACTIVATIONS_INT8 "int8"
@@ -37,6 +42,12 @@
 #define SUNDOG_CORE_WEIGHTS "weights/data"
 #define SUNDOG_CORE_VOCABULARY "text/vocabulary"
 #define SUNDOG_CORE_TEMPLATE "text/template"
+
+typedef enum {
+    SUNDOG_CORE_GENERATES,
+    SUNDOG_CORE_EMBEDS,  /* gives a vector for a text */
+    SUNDOG_CORE_RERANKS, /* scores a pair of texts */
+} SundogCorePurpose;
 
 typedef struct {
     const char *name;
@@ -47,7 +58,8 @@ typedef struct {
     uint64_t n_bytes;
 } SundogCoreWeight;
 
-/* The numbers of the cache schemes: "paged", and "recurrent" beside it. */
+/* The numbers of the cache schemes: "paged", and "recurrent" beside it. Where there is none, the scheme is
+ * NULL and numbers are 0, but page_tokens, by which page tables count all the same. */
 typedef struct {
     const char *scheme;
     uint32_t page_tokens;
@@ -70,6 +82,8 @@ typedef struct {
     uint64_t n_parameters;
     uint32_t context_length;
     uint32_t n_vocabulary;
+    SundogCorePurpose purpose;
+    uint32_t n_outputs; /* of a result; 0 where it generates */
     uint64_t arena_bytes;
     uint64_t weight_bytes;
 } SundogCoreInfo;
@@ -80,6 +94,10 @@ SundogCore *sundog_core_open(const char *folder, const SundogKeyring *keyring, G
 void sundog_core_free(SundogCore *core);
 
 const SundogCoreInfo *sundog_core_get_info(const SundogCore *core);
+/* As the manifest says it: "generate", "embed", "rerank". */
+const char *sundog_core_purpose_text(SundogCorePurpose purpose);
+/* False where the text is none of them; NULL is "generate". */
+bool sundog_core_purpose_find(const char *text, SundogCorePurpose *purpose);
 const SundogPackage *sundog_core_get_package(const SundogCore *core);
 const SundogCoreCache *sundog_core_get_cache(const SundogCore *core);
 /* NULL where there is none of that name. Checked when the core was opened. */

@@ -10,7 +10,8 @@
 #include <string.h>
 
 /* What a core may require of the engine that loads it, and this one can. */
-static const char *const known_features[] = {SUNDOG_CORE_FEATURE_HOST, SUNDOG_CORE_FEATURE_CUDA};
+static const char *const known_features[] = {SUNDOG_CORE_FEATURE_HOST, SUNDOG_CORE_FEATURE_CUDA,
+                                             SUNDOG_CORE_FEATURE_RESULT};
 
 #define MAX_NUMBER ((int64_t)1 << 52) /* what JSON readers elsewhere keep exact */
 
@@ -173,6 +174,20 @@ parse_model(Fields *fields, SundogCoreInfo *info)
     fields->failed = model.failed;
 }
 
+static void
+parse_purpose(Fields *fields, SundogCoreInfo *info)
+{
+    const char *purpose = get_text_or_null(fields, "purpose");
+    if (!sundog_core_purpose_find(purpose, &info->purpose))
+        fail(fields, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+             "purpose is %s, expected generate, embed or rerank", purpose);
+    if (fields->failed || info->purpose == SUNDOG_CORE_GENERATES)
+        return;
+    Fields result = get_fields(fields, "result", "result: ");
+    info->n_outputs = (uint32_t)get_number(&result, "n_outputs", 1, 1 << 24);
+    fields->failed = result.failed;
+}
+
 static SundogDtype
 get_cache_dtype(Fields *fields)
 {
@@ -203,11 +218,11 @@ static void
 parse_cache(Fields *fields, SundogCoreCache *cache)
 {
     JsonArray *schemes = get_array(fields, "cache");
-    if (schemes != NULL &&
-        (json_array_get_length(schemes) < 1 || json_array_get_length(schemes) > 2))
-        fail(fields, SUNDOG_FORMAT_ERROR_UNSUPPORTED, "there are %u cache schemes, expected 1 or 2",
-             json_array_get_length(schemes));
-    if (fields->failed)
+    if (schemes != NULL && json_array_get_length(schemes) > 2)
+        fail(fields, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+             "there are %u cache schemes, expected at most 2", json_array_get_length(schemes));
+    cache->page_tokens = SUNDOG_PAGE_TOKENS;
+    if (fields->failed || json_array_get_length(schemes) == 0)
         return;
     Fields scheme = get_element_fields(fields, schemes, 0, "cache: ");
     cache->scheme = get_text(&scheme, "scheme");
@@ -362,6 +377,7 @@ sundog_core_manifest_parse(SundogCoreManifest *manifest, JsonObject *root, GErro
     check_features(&fields);
     parse_info(&fields, &manifest->info);
     parse_model(&fields, &manifest->info);
+    parse_purpose(&fields, &manifest->info);
     parse_cache(&fields, &manifest->cache);
     parse_variables(&fields, &manifest->bounds);
     parse_programs(&fields, manifest);

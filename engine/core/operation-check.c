@@ -6,6 +6,7 @@
 #include "kernels/contract/activation.h"
 #include "kernels/contract/gate.h"
 #include "kernels/contract/layout.h"
+#include "kernels/contract/pool.h"
 #include "kernels/contract/recurrent.h"
 
 #include <math.h>
@@ -90,9 +91,10 @@ type_matches(const SundogBuffer *buffer, const char *type)
     if (strcmp(type, "float") == 0)
         return buffer->dtype == SUNDOG_DTYPE_F32 || buffer->dtype == SUNDOG_DTYPE_BF16;
     if (strcmp(type, "pages") == 0)
-        return buffer->role == SUNDOG_BUFFER_STATE &&
-               (buffer->dtype == SUNDOG_DTYPE_F16 || buffer->dtype == SUNDOG_DTYPE_BF16 ||
-                buffer->dtype == SUNDOG_DTYPE_F32);
+        return (buffer->role == SUNDOG_BUFFER_STATE &&
+                (buffer->dtype == SUNDOG_DTYPE_F16 || buffer->dtype == SUNDOG_DTYPE_BF16 ||
+                 buffer->dtype == SUNDOG_DTYPE_F32)) ||
+               (buffer->role == SUNDOG_BUFFER_TEMPORARY && buffer->dtype == SUNDOG_DTYPE_F32);
     if (strcmp(type, "state") == 0)
         return buffer->role == SUNDOG_BUFFER_STATE && buffer->dtype == SUNDOG_DTYPE_F32;
     return strcmp(sundog_dtype_name(buffer->dtype), type) == 0;
@@ -220,7 +222,8 @@ check_gated(Check *check)
 static void
 check_frequencies(Check *check)
 {
-    if (check->operation->kind != SUNDOG_OP_ROPE_CACHE)
+    if (check->operation->kind != SUNDOG_OP_ROPE_CACHE &&
+        check->operation->kind != SUNDOG_OP_ROPE_PAGES)
         return;
     bool rotates = sundog_contract_get_parameter(&check->contract, "rope_dims") > 0;
     if (rotates != (argument(check, 4) != NULL))
@@ -446,6 +449,18 @@ is_count(const char *name)
     return false;
 }
 
+static void
+check_function(Check *check, const char *name, int64_t value)
+{
+    static const struct {
+        const char *name;
+        int n;
+    } lists[] = {{"function", SUNDOG_N_GATES}, {"pooling", SUNDOG_N_POOLS}};
+    for (size_t i = 0; i < G_N_ELEMENTS(lists); i++)
+        if (strcmp(lists[i].name, name) == 0 && value >= lists[i].n)
+            fault(check, name, "is %" G_GINT64_FORMAT ", not below %d", value, lists[i].n);
+}
+
 /* Returns false where a number is so wrong that no shape can be derived from it. */
 static bool
 check_parameters(Check *check)
@@ -469,11 +484,10 @@ check_parameters(Check *check)
             fault(check, info->name,
                   "is %" G_GINT64_FORMAT ", not even or above a head's %" G_GINT64_FORMAT, value.i,
                   sundog_contract_get_parameter(&check->contract, "head_dim"));
-        if (strcmp(info->name, "interleaved") == 0 && value.i > 1)
+        if ((strcmp(info->name, "interleaved") == 0 || strcmp(info->name, "both_ways") == 0) &&
+            value.i > 1)
             fault(check, info->name, "is %" G_GINT64_FORMAT ", not 0 or 1", value.i);
-        if (strcmp(info->name, "function") == 0 && value.i >= SUNDOG_N_GATES)
-            fault(check, info->name, "is %" G_GINT64_FORMAT ", not below %d", value.i,
-                  SUNDOG_N_GATES);
+        check_function(check, info->name, value.i);
     }
     return check->faults->len == before;
 }

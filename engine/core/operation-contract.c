@@ -14,6 +14,7 @@
 static const char *const contracts[SUNDOG_N_OPERATIONS][SUNDOG_MAX_ARGUMENTS] = {
     [SUNDOG_OP_EMBED] = {"i32 T", "matrix V D", "f32 T D"},
     [SUNDOG_OP_RMS_NORM] = {"f32 T D", "vector 1 D", "float T D"},
+    [SUNDOG_OP_POOL] = {"f32 T D", "i32 S+1", "f32 S D"},
     [SUNDOG_OP_QUANTIZE] = {"f32 T K", "a8 tiles(T) K"},
     [SUNDOG_OP_NORM_QUANTIZE] = {"f32 T K", "vector 1 K", "a8 tiles(T) K"},
     [SUNDOG_OP_LINEAR] = {"activation T K", "matrix N K", "vector 1 N", "f32 T N", "f32 T N",
@@ -34,6 +35,9 @@ static const char *const contracts[SUNDOG_N_OPERATIONS][SUNDOG_MAX_ARGUMENTS] = 
     [SUNDOG_OP_ROPE] = {"f32 T heads", "i32 T", "vector 1 rope"},
     [SUNDOG_OP_ROPE_CACHE] = {"f32 T qkv", "i32 T", "i32 T", "i32 S P", "vector 1 rope",
                               "pages M kv_heads head_dim page", "pages M kv_heads page head_dim"},
+    [SUNDOG_OP_ROPE_PAGES] = {"f32 T qkv", "i32 T", "i32 T", "i32 S P", "vector 1 rope",
+                              "f32 step_pages kv_heads head_dim page",
+                              "f32 step_pages kv_heads page head_dim"},
     [SUNDOG_OP_PLAN_ATTENTION] = {"i32 S+1", "i32 S", "i32 work 4"},
     [SUNDOG_OP_ATTENTION] = {"f32 T Q", "i32 T", "i32 S P", "i32 work 4",
                              "pages M kv_heads head_dim page", "pages M kv_heads page head_dim",
@@ -119,6 +123,19 @@ attention_work(SundogContract *contract)
                   binary(contract, SUNDOG_EXPRESSION_ADD, full, sequences), constant(contract, 1));
 }
 
+/* 1 + ceil_div(tokens, page) + sequences: the null page, and of each sequence one that is not full. */
+static SundogExpression
+count_step_pages(SundogContract *contract)
+{
+    SundogExpression tokens = sundog_expression_variable(contract->scratch, SUNDOG_VARIABLE_TOKENS);
+    SundogExpression sequences =
+        sundog_expression_variable(contract->scratch, SUNDOG_VARIABLE_SEQUENCES);
+    SundogExpression full = binary(contract, SUNDOG_EXPRESSION_CEIL_DIV, tokens,
+                                   constant(contract, SUNDOG_PAGE_TOKENS));
+    return binary(contract, SUNDOG_EXPRESSION_ADD,
+                  binary(contract, SUNDOG_EXPRESSION_ADD, full, sequences), constant(contract, 1));
+}
+
 static SundogExpression
 find_word(SundogContract *contract, const char *word)
 {
@@ -129,6 +146,8 @@ find_word(SundogContract *contract, const char *word)
         return sundog_expression_variable(contract->scratch, SUNDOG_VARIABLE_UNITS);
     if (strcmp(word, "work") == 0)
         return attention_work(contract);
+    if (strcmp(word, "step_pages") == 0)
+        return count_step_pages(contract);
     if (strcmp(word, "qkv") == 0)
         return constant(contract, (n_heads + 2 * n_kv_heads) * head_dim);
     if (strcmp(word, "heads") == 0)

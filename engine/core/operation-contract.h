@@ -7,7 +7,7 @@
  * A text is a type, then the dimensions. Types: f32, i32, u8, a8; "matrix" is a weight in panels,
  * "vector" a dense one of a single row; "activation" is f32 or bf16, or a8 with the first dimension in
  * tiles; "gathered" is a8 with the first dimension in tiles, or floats with it in six rows a tile;
- * "float" is f32 or bf16; "pages" is f16, bf16 or f32 state; "state" is f32 state. Dimensions: a capital letter is any size,
+ * "float" is f32 or bf16; "pages" is f16, bf16 or f32 state, or f32 that lives for one step; "state" is f32 state. Dimensions: a capital letter is any size,
  * the same wherever the letter stands in the operation; sums and products join letters, numbers and
  * words; "tiles(T)" is whole tiles of 6, "rows(W)" their rows, "entries(A)" the work list of so many
  * choices; words are the sizes in find_word(). ">=" with a word is a workspace that may be larger.

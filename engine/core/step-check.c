@@ -85,17 +85,10 @@ finish(const SundogProgram *program, const GString *faults, GError **error)
     return faults->len == 0;
 }
 
-bool
-sundog_step_check_forward(const SundogProgram *program, uint32_t n_vocabulary, GError **error)
+/* Inputs that every forward program has, and those that it may have. */
+static void
+check_inputs(const SundogProgram *program, GString *faults)
 {
-    static const char *const known[] = {
-#define X(name, text, dtype, shape) text,
-        SUNDOG_STEP_INPUTS(X) SUNDOG_STEP_STATE_INPUTS(X)
-#undef X
-            "logits",
-        NULL};
-    g_autoptr(GString) faults = g_string_new(NULL);
-    g_autofree char *logits = g_strdup_printf("logit_rows %u", n_vocabulary);
 #define X(name, text, dtype, shape) \
     check_buffer(program, text, SUNDOG_BUFFER_INPUT, SUNDOG_DTYPE_##dtype, shape, faults);
     SUNDOG_STEP_INPUTS(X)
@@ -103,9 +96,44 @@ sundog_step_check_forward(const SundogProgram *program, uint32_t n_vocabulary, G
 #define X(name, text, dtype, shape)                                      \
     if (sundog_program_find_buffer(program, text) != SUNDOG_BUFFER_NONE) \
         check_buffer(program, text, SUNDOG_BUFFER_INPUT, SUNDOG_DTYPE_##dtype, shape, faults);
+    SUNDOG_STEP_LOGIT_INPUTS(X)
     SUNDOG_STEP_STATE_INPUTS(X)
+    SUNDOG_STEP_RESULT_INPUTS(X)
 #undef X
+}
+
+bool
+sundog_step_check_forward(const SundogProgram *program, uint32_t n_vocabulary, GError **error)
+{
+    static const char *const known[] = {
+#define X(name, text, dtype, shape) text,
+        SUNDOG_STEP_INPUTS(X) SUNDOG_STEP_LOGIT_INPUTS(X) SUNDOG_STEP_STATE_INPUTS(X)
+#undef X
+            "logits",
+        NULL};
+    g_autoptr(GString) faults = g_string_new(NULL);
+    g_autofree char *logits = g_strdup_printf("logit_rows %u", n_vocabulary);
+    check_inputs(program, faults);
+    if (sundog_program_find_buffer(program, "logit_rows") == SUNDOG_BUFFER_NONE)
+        sundog_faults_add(faults, "\"logit_rows\" is missing");
     check_buffer(program, "logits", SUNDOG_BUFFER_OUTPUT, SUNDOG_DTYPE_F32, logits, faults);
+    refuse_others(program, known, faults);
+    return finish(program, faults, error);
+}
+
+bool
+sundog_step_check_result(const SundogProgram *program, uint32_t n_outputs, GError **error)
+{
+    static const char *const known[] = {
+#define X(name, text, dtype, shape) text,
+        SUNDOG_STEP_INPUTS(X) SUNDOG_STEP_RESULT_INPUTS(X)
+#undef X
+            "result",
+        NULL};
+    g_autoptr(GString) faults = g_string_new(NULL);
+    g_autofree char *result = g_strdup_printf("sequences %u", n_outputs);
+    check_inputs(program, faults);
+    check_buffer(program, "result", SUNDOG_BUFFER_OUTPUT, SUNDOG_DTYPE_F32, result, faults);
     refuse_others(program, known, faults);
     return finish(program, faults, error);
 }

@@ -16,14 +16,21 @@
     X(FIRST_ROW, "first_row", I32, "sequences+1")                                                   \
     /* position of a sequence's first row of this step */                                           \
     X(START_POSITION, "start_position", I32, "sequences")                                           \
-    X(PAGE_TABLE, "page_table", I32, "sequences sequence_pages")                                    \
-    /* rows of the step that need logits */                                                         \
-    X(LOGIT_ROWS, "logit_rows", I32, "logit_rows")
+    X(PAGE_TABLE, "page_table", I32, "sequences sequence_pages")
+
+/* Those of programs that give logits: the rows of the step that need them. */
+#define SUNDOG_STEP_LOGIT_INPUTS(X) X(LOGIT_ROWS, "logit_rows", I32, "logit_rows")
+/* Those that programs of a result may have: which of two texts a row is of, 0 or 1. */
+#define SUNDOG_STEP_RESULT_INPUTS(X) X(TOKEN_TYPES, "token_types", I32, "tokens")
 
 /* Inputs that only programs with recurrent state have. */
 #define SUNDOG_STEP_STATE_INPUTS(X)                                                              \
     /* where a sequence's recurrent state lies; a sequence that starts at position 0 has none */ \
     X(STATE_SLOT, "state_slot", I32, "sequences")
+
+/* A core for text gives "logits" of any rows; one for vectors or scores gives "result" [sequences,
+ * n_outputs] f32, takes each sequence whole in one step, from position 0, in pages numbered from 1 on in the
+ * order of the sequences, and has no program "sample". */
 
 /* Outputs: "logits" [logit_rows, n_vocabulary] f32. The program "sample" takes "logits" (the same
  * buffer), "sampling" [logit_rows, sizeof(SundogSampling)] u8, "history" [logit_rows, history] i32,

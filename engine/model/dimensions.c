@@ -9,10 +9,12 @@
 #include "engine/model/keys.h"
 #include "engine/model/latent-dimensions.h"
 #include "engine/model/layers.h"
+#include "engine/model/pooled-dimensions.h"
 #include "engine/model/recurrent-dimensions.h"
 #include "engine/model/rope-settings.h"
 
 #include <math.h>
+#include <string.h>
 
 #define MAX_LAYERS 1024
 #define MAX_FEATURES (1u << 20)
@@ -34,30 +36,38 @@ find_family(SundogKeys *keys)
     return family;
 }
 
-static void
-refuse_other_directions(SundogKeys *keys)
-{
-    g_autofree char *causal = sundog_keys_dup_name(keys, "attention.causal");
-    if (!sundog_keys_read_bool_or(keys, "attention.causal", true))
-        sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
-                         "%s is false, expected true: only models that write text are known here",
-                         causal);
-}
-
 /* What nothing has asked about might change what the model computes. The vocabulary's size is compared
- * later, and the others do not: notes of how the file was made, and sections of positions, which are all
+ * later, as the sizes of tensors are, and the others do not: notes of how the file was made, names, and sections of positions, which are all
  * alike where there is nothing but text. */
 static void
 refuse_unknown_settings(SundogKeys *keys)
 {
-    static const char *const harmless[] = {"vocab_size", "tensor_data_layout",
-                                           "rope.scaling.finetuned", "rope.dimension_sections"};
+    static const char *const harmless[] = {"vocab_size",
+                                           "tensor_data_layout",
+                                           "rope.scaling.finetuned",
+                                           "rope.dimension_sections",
+                                           "dense_2_feat_in",
+                                           "dense_2_feat_out",
+                                           "dense_3_feat_in",
+                                           "dense_3_feat_out",
+                                           "classifier.output_labels"};
     for (size_t i = 0; i < G_N_ELEMENTS(harmless); i++)
         sundog_keys_has(keys, harmless[i]);
     g_autofree char *name = sundog_source_dup_unasked(keys->source);
     if (name != NULL)
         sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
                          "%s is a setting that is not known here", name);
+}
+
+/* Functions of MLPs are families' own, and files that name one name that. */
+static void
+check_activation(SundogKeys *keys)
+{
+    const char *text = sundog_source_get_text(keys->source, "hidden_activation");
+    g_autofree char *shown = sundog_format_quote(text, "missing");
+    if (text != NULL && strcmp(text, "gelu") != 0)
+        sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                         "hidden_activation is %s, expected \"gelu\"", shown);
 }
 
 /* A window or a chunk that holds the whole context hides nothing. */
@@ -69,11 +79,17 @@ read_window(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions 
         sundog_source_get_uint(keys->source, "attention.sliding_window", &window) && window == 0;
     dimensions->context_length = sundog_keys_read_count(keys, "context_length", MAX_CONTEXT);
     if (window < dimensions->context_length)
-        dimensions->window = (uint32_t)window;
+        dimensions->window =
+            (uint32_t)(family->halves_window && window > 0 ? window / 2 + 1 : window);
     uint32_t chunk = sundog_keys_read_number_or(keys, "attention.chunk_size", MAX_CONTEXT,
                                                 is_off ? 0 : family->chunk);
     if (chunk < dimensions->context_length)
         dimensions->chunk = chunk;
+    uint32_t n_positions = dimensions->pooled.n_positions;
+    if (family->learns_positions && dimensions->context_length > n_positions)
+        sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_INVALID,
+                         "there are vectors for %u positions, expected %u, the context's",
+                         n_positions, dimensions->context_length);
 }
 
 static void
@@ -187,10 +203,11 @@ read_plain_norm(SundogKeys *keys, const SundogFamily *family, SundogModelDimensi
 static void
 read_all(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *dimensions)
 {
-    refuse_other_directions(keys);
     dimensions->architecture = family->name;
     dimensions->norms_whole_rows = family->norms_whole_rows;
     read_sizes(keys, family, dimensions);
+    check_activation(keys);
+    sundog_pooled_dimensions_read(dimensions, family, keys);
     sundog_expert_dimensions_read(dimensions, family, keys);
     read_window(keys, family, dimensions);
     read_heads(keys, family, dimensions);

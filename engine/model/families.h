@@ -41,6 +41,10 @@ typedef struct {
     bool divides_magnitude; /* of YaRN by that of the file's logarithmic multiplier */
     bool layers_differ;     /* settings of sizes may be lists, a number a layer */
     bool unscaled_queries;  /* scores are not scaled where a file does not say */
+    bool is_encoder;        /* tokens see those after them where a file does not say */
+    bool learns_positions;  /* and rotates nothing */
+    bool sees_all_first;    /* the first of each period's layers sees everything, not the last */
+    bool halves_window;     /* the window is stated as what is seen both ways together */
     bool norms_whole_rows;  /* queries and keys are normed over all heads together */
     bool has_conv_layers;   /* some layers are a short convolution */
     bool has_delta_layers;  /* some layers are linear attention by the gated delta rule */

@@ -68,6 +68,17 @@ read_keys(SundogSource *source, const SundogHfKey *keys, JsonObject *config)
     }
 }
 
+/* Gemma's text model looks both ways where it was made to embed, and says so. */
+static void
+read_direction(SundogSource *source, JsonObject *config)
+{
+    const char *name = "use_bidirectional_attention";
+    g_autoptr(JsonNode) causal = json_node_init_boolean(json_node_alloc(), false);
+    if (sundog_json_get_bool(config, name, false))
+        sundog_source_set(source, "attention.causal", "config.json: use_bidirectional_attention",
+                          causal);
+}
+
 /* Gemma scales queries by the inverse root of a number instead of giving the scale. */
 static void
 read_query_scale(SundogSource *source, JsonObject *config)
@@ -111,7 +122,12 @@ static const struct {
     {"moe_layer_freq", "1"},
     {"swiglu_alpha", "1.702"},
     {"swiglu_limit", "7.0"},
-    {"use_bidirectional_attention", "false"},
+    {"norm_bias", "false"},
+    {"qkv_proj_bias", "false"},
+    {"mlp_fc1_bias", "false"},
+    {"prenorm", "false"},
+    {"classifier_activation", "\"gelu\""},
+    {"is_decoder", "false"},
 };
 
 static bool
@@ -165,6 +181,7 @@ sundog_hf_config_read(SundogSource *source, const SundogHfFamily *family, JsonOb
     if (family->read != NULL)
         family->read(source, text);
     read_query_scale(source, text);
+    read_direction(source, text);
     /* A window that is named may be switched off. */
     if (!sundog_json_get_bool(text, "use_sliding_window", true))
         sundog_source_unset(source, "attention.sliding_window");

@@ -309,11 +309,14 @@ static const char gemma3_defaults[] =
 
 static const SundogHfFamily families[] = {
     {"BambaForCausalLM", "granitehybrid", "silu", granite_hybrid_keys, bamba_tensors, sundog_hf_granite_hybrid_read},
+    {"BertForSequenceClassification", "bert", "gelu", sundog_hf_bert_keys, sundog_hf_bert_class_tensors, sundog_hf_class_read},
+    {"BertModel", "bert", "gelu", sundog_hf_bert_keys, sundog_hf_bert_tensors},
     {"DeepseekV2ForCausalLM", "deepseek2", "silu", NULL, deepseek_tensors},
     {"DeepseekV3ForCausalLM", "deepseek2", "silu", NULL, deepseek_tensors},
     {"Gemma2ForCausalLM", "gemma2", "gelu_pytorch_tanh", gemma_keys, gemma2_tensors},
     {"Gemma3ForCausalLM", "gemma3", "gelu_pytorch_tanh", gemma_keys, gemma2_tensors},
     {"Gemma3ForConditionalGeneration", "gemma3", "gelu_pytorch_tanh", gemma_keys, gemma2_tensors, NULL, gemma3_defaults},
+    {"Gemma3TextModel", "gemma-embedding", "gelu_pytorch_tanh", NULL, gemma2_tensors},
     {"Gemma4ForCausalLM", "gemma4", "gelu_pytorch_tanh", gemma4_keys, gemma4_tensors, sundog_hf_gemma4_read},
     {"Gemma4ForConditionalGeneration", "gemma4", "gelu_pytorch_tanh", gemma4_keys, gemma4_tensors, sundog_hf_gemma4_read},
     {"GemmaForCausalLM", "gemma", "gelu_pytorch_tanh", NULL, gemma_tensors},
@@ -331,7 +334,10 @@ static const SundogHfFamily families[] = {
     {"Mistral3ForConditionalGeneration", "mistral3", "silu", ministral3_keys, NULL},
     {"MistralForCausalLM", "llama", "silu", NULL, NULL},
     {"MixtralForCausalLM", "llama", "silu", NULL, NULL},
+    {"ModernBertForSequenceClassification", "modern-bert", "gelu", sundog_hf_modern_bert_keys, sundog_hf_modern_bert_tensors, sundog_hf_modern_bert_class_read},
+    {"ModernBertModel", "modern-bert", "gelu", sundog_hf_modern_bert_keys, sundog_hf_modern_bert_tensors},
     {"NemotronHForCausalLM", "nemotron_h_moe", "silu", nemotron_h_keys, nemotron_h_tensors, sundog_hf_nemotron_h_read},
+    {"NomicBertModel", "nomic-bert", "silu", sundog_hf_nomic_bert_keys, sundog_hf_nomic_bert_tensors},
     {"Olmo2ForCausalLM", "olmo2", "silu", NULL, olmo2_tensors},
     {"Olmo3ForCausalLM", "olmo2", "silu", NULL, olmo2_tensors},
     {"OlmoeForCausalLM", "olmoe", "silu", NULL, NULL},
@@ -339,8 +345,13 @@ static const SundogHfFamily families[] = {
     {"Qwen2ForCausalLM", "qwen2", "silu", NULL, NULL},
     {"Qwen2MoeForCausalLM", "qwen2moe", "silu", NULL, NULL},
     {"Qwen3ForCausalLM", "qwen3", "silu", NULL, NULL},
+    {"Qwen3ForSequenceClassification", "qwen3", "silu", NULL, sundog_hf_qwen3_class_tensors, sundog_hf_class_read},
+    {"Qwen3Model", "qwen3", "silu", NULL, NULL},
     {"Qwen3MoeForCausalLM", "qwen3moe", "silu", NULL, NULL},
+    {"RobertaModel", "bert", "gelu", sundog_hf_bert_keys, sundog_hf_roberta_tensors, sundog_hf_roberta_read},
     {"SmolLM3ForCausalLM", "smollm3", "silu", NULL, NULL},
+    {"XLMRobertaForSequenceClassification", "bert", "gelu", sundog_hf_bert_keys, sundog_hf_roberta_tensors, sundog_hf_roberta_class_read},
+    {"XLMRobertaModel", "bert", "gelu", sundog_hf_bert_keys, sundog_hf_roberta_tensors, sundog_hf_roberta_read},
 };
 /* clang-format on */
 

@@ -34,6 +34,7 @@ typedef enum {
     SUNDOG_HF_MINUS_EXP, /* logarithms of decays: the decays below 0 */
     SUNDOG_HF_KEYS_OF_HEADS, /* of a projection of latents to heads: with a column for each of a key's */
     SUNDOG_HF_VALUES_OF_HEADS,
+    SUNDOG_HF_FROM_THIRD, /* rows: positions behind two that stand for padding */
 } SundogHfPick;
 
 /* A tensor: its name, where %u stands for the layer's number and %e for the expert's, under GGUF's with %u
@@ -58,6 +59,23 @@ typedef struct {
     const char *defaults;
 } SundogHfFamily;
 
+/* Encoders': tables in hf-encoders.c. */
+extern const SundogHfKey sundog_hf_bert_keys[];
+extern const SundogHfKey sundog_hf_modern_bert_keys[];
+extern const SundogHfKey sundog_hf_nomic_bert_keys[];
+extern const SundogHfTensor sundog_hf_bert_tensors[];
+extern const SundogHfTensor sundog_hf_bert_class_tensors[];
+extern const SundogHfTensor sundog_hf_roberta_tensors[];
+extern const SundogHfTensor sundog_hf_modern_bert_tensors[];
+extern const SundogHfTensor sundog_hf_nomic_bert_tensors[];
+extern const SundogHfTensor sundog_hf_qwen3_class_tensors[];
+/* RoBERTa's positions begin behind two that stand for padding. */
+void sundog_hf_roberta_read(SundogSource *source, JsonObject *config);
+/* Classes that score. */
+void sundog_hf_class_read(SundogSource *source, JsonObject *config);
+void sundog_hf_roberta_class_read(SundogSource *source, JsonObject *config);
+/* ModernBERT's stands for the first token or the mean. */
+void sundog_hf_modern_bert_class_read(SundogSource *source, JsonObject *config);
 /* Gemma 4's. */
 void sundog_hf_gemma4_read(SundogSource *source, JsonObject *config);
 /* Granite's with state spaces, and Bamba's. */

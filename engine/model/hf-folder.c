@@ -9,6 +9,7 @@
 #include "engine/format/safetensors.h"
 #include "engine/model/hf-config.h"
 #include "engine/model/hf-latent.h"
+#include "engine/model/hf-modules.h"
 #include "engine/model/hf-tensors.h"
 #include "engine/model/hf-vocabulary.h"
 #include "engine/model/sampling-advice.h"
@@ -49,6 +50,7 @@ struct SundogHfFolder {
     GBytes *texts[N_TEXTS];     /* NULL where the folder has no such file */
     JsonNode *config;           /* an object */
     SundogSafetensors *tensors; /* NULL where they were not wanted */
+    SundogHfModules *modules;   /* or NULL */
 };
 
 static GBytes *
@@ -112,7 +114,8 @@ sundog_hf_folder_open(const char *path, bool with_tensors, GError **error)
     if (!read_texts(folder, error))
         return NULL;
     folder->config = parse(folder, CONFIG, error);
-    if (folder->config == NULL)
+    if (folder->config == NULL ||
+        !sundog_hf_modules_open(path, with_tensors, &folder->modules, error))
         return NULL;
     if (with_tensors)
         folder->tensors = sundog_safetensors_open(path, error);
@@ -128,6 +131,7 @@ sundog_hf_folder_free(SundogHfFolder *folder)
         g_clear_pointer(&folder->texts[i], g_bytes_unref);
     g_clear_pointer(&folder->config, json_node_unref);
     sundog_safetensors_free(folder->tensors);
+    sundog_hf_modules_free(folder->modules);
     g_free(folder->path);
     g_free(folder);
 }
@@ -170,7 +174,8 @@ fill(SundogSource *source, const SundogHfFolder *folder, const SundogHfFamily *f
     double n_predicting = sundog_json_get_number(text, "num_nextn_predict_layers", 0);
     options.n_predicting_layers =
         n_predicting >= 1 && n_predicting <= 16 ? (uint64_t)n_predicting : 0;
-    return sundog_hf_tensors_read(source, &options, error);
+    return sundog_hf_tensors_read(source, &options, error) &&
+           (folder->modules == NULL || sundog_hf_modules_read(folder->modules, source, error));
 }
 
 SundogSource *
@@ -263,6 +268,8 @@ list_files(const SundogHfFolder *folder)
     for (size_t i = 0;
          folder->tensors != NULL && sundog_safetensors_get_files(folder->tensors)[i] != NULL; i++)
         g_ptr_array_add(files, sundog_safetensors_get_bytes(folder->tensors, i));
+    if (folder->modules != NULL)
+        sundog_hf_modules_list(folder->modules, files);
     return files;
 }
 

@@ -3,7 +3,7 @@
 /*
  * A model as transformers saves it and hubs publish it: a folder with config.json, tokenizer.json, one or
  * several safetensors files, and optionally generation_config.json, tokenizer_config.json,
- * chat_template.jinja (or .json). Within this house.
+ * chat_template.jinja (or .json), and hf-modules.h's. Within this house.
  *
  * Immutable after open; safe to share between threads.
  */
@@ -32,7 +32,7 @@ JsonObject *sundog_hf_folder_dup_sampling(const SundogHfFolder *folder);
 /* Of all files that were opened. */
 uint64_t sundog_hf_folder_get_bytes(const SundogHfFolder *folder);
 /* SHA-256 of those files' bytes one after the other, the texts in the order of their names and then the
- * safetensors in that of theirs; in hex, owned by the caller. Fails only where it is cancelled. */
+ * safetensors in that of theirs, then those of its modules; in hex, owned by the caller. Fails only where it is cancelled. */
 char *sundog_hf_folder_dup_sha256(const SundogHfFolder *folder, GCancellable *cancellable,
                                   GError **error);
 

@@ -11,12 +11,22 @@
 #include <math.h>
 #include <string.h>
 
-/* Before the names of the text model, where a model sees or hears too. */
+/* Before the names of the text model, where a model sees or hears too, or has a head; and what some files
+ * leave out. */
 static const struct {
     const char *prefix;
     const char *instead;
-} text_prefixes[] = {
-    {"model.language_model.", "model."}, {"language_model.", ""}, {"model.text_model.", "model."}};
+} text_prefixes[] = {{"model.language_model.", "model."},
+                     {"language_model.", ""},
+                     {"model.text_model.", "model."},
+                     {"bert.", ""},
+                     {"roberta.", ""},
+                     {"layers.", "model.layers."},
+                     {"embed_tokens.", "model.embed_tokens."},
+                     {"norm.", "model.norm."},
+                     {"embeddings.tok_embeddings.", "model.embeddings.tok_embeddings."},
+                     {"embeddings.norm.", "model.embeddings.norm."},
+                     {"final_norm.", "model.final_norm."}};
 
 /* Parts of models that see or hear, which are not read. */
 static const char *const other_prefixes[] = {
@@ -206,6 +216,8 @@ check_pick(const Mapping *mapping, SundogHfPick pick, const SundogSourceTensor *
     case SUNDOG_HF_FIRST_HALF:
     case SUNDOG_HF_SECOND_HALF:
         return found->shape[1] % 2 == 0;
+    case SUNDOG_HF_FROM_THIRD:
+        return found->shape[1] > 2;
     case SUNDOG_HF_EVEN_VALUES:
     case SUNDOG_HF_ODD_VALUES:
         return is_float && found->shape[0] % 2 == 0;
@@ -241,6 +253,8 @@ pick(Mapping *mapping, const SundogHfTensor *row, const SundogSourceTensor *foun
     else if (row->pick == SUNDOG_HF_FIRST_HALF || row->pick == SUNDOG_HF_SECOND_HALF)
         sundog_rows_slice(source, found, row->pick == SUNDOG_HF_FIRST_HALF ? 0 : half, half,
                           picked);
+    else if (row->pick == SUNDOG_HF_FROM_THIRD)
+        sundog_rows_slice(source, found, 2, found->shape[1] - 2, picked);
     else if (row->pick == SUNDOG_HF_EVEN_VALUES || row->pick == SUNDOG_HF_ODD_VALUES)
         sundog_rows_every_second_value(source, found, row->pick == SUNDOG_HF_ODD_VALUES, picked);
     else if (row->pick == SUNDOG_HF_OUTPUTS)

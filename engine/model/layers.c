@@ -13,12 +13,13 @@
 
 /* Which layers have a window: a truth a layer, or a period after which one sees everything. */
 static bool
-layer_has_window(const SundogKeys *keys, uint32_t layer, uint32_t period)
+layer_has_window(const SundogKeys *keys, const SundogFamily *family, uint32_t layer,
+                 uint32_t period)
 {
     double truth = 0;
     if (sundog_source_get_array_number(keys->source, WINDOW_PATTERN, layer, &truth))
         return truth != 0;
-    return period == 0 || layer % period != period - 1;
+    return period == 0 || layer % period != (family->sees_all_first ? 0 : period - 1);
 }
 
 /* Which layers rotate: a truth a layer, or a period after which one does not. */
@@ -152,14 +153,15 @@ sundog_layers_read(SundogKeys *keys, const SundogFamily *family, SundogModelDime
     check_pattern(keys, ROPE_PATTERN, dimensions->n_layers);
     if (sundog_source_get_array_length(keys->source, WINDOW_PATTERN) == 0)
         period = sundog_keys_read_count_or(keys, WINDOW_PATTERN, MAX_LAYERS, period);
-    bool rotates = !family->finetuned_is_rope ||
-                   sundog_keys_read_bool_or(keys, "rope.scaling.finetuned", true);
+    bool rotates = !family->learns_positions &&
+                   (!family->finetuned_is_rope ||
+                    sundog_keys_read_bool_or(keys, "rope.scaling.finetuned", true));
     bool is_alike = rotates_alike(&dimensions->rope, &dimensions->window_rope);
     dimensions->layers = g_new0(SundogLayer, dimensions->n_layers);
     for (uint32_t i = 0; i < dimensions->n_layers; i++) {
         SundogLayer *layer = &dimensions->layers[i];
         layer->is_recurrent = family->attends_beside || sundog_recurrent_layer(dimensions, keys, i);
-        if (layer_has_window(keys, i, period)) {
+        if (layer_has_window(keys, family, i, period)) {
             layer->window = dimensions->window;
             layer->chunk = dimensions->chunk;
         }

@@ -26,6 +26,16 @@ typedef enum {
     X(TOKEN_EMBEDDING, "token_embd.weight")                     \
     X(OUTPUT_NORM, "output_norm.weight")                        \
     X(EMBEDDING_NORM, "token_embd_norm.weight")                 \
+    X(EMBEDDING_NORM_BIAS, "token_embd_norm.bias")              \
+    X(POSITION_EMBEDDING, "position_embd.weight")               \
+    X(TOKEN_TYPES, "token_types.weight")                        \
+    X(POOLED_DENSE_UP, "dense_2.weight")                        \
+    X(POOLED_DENSE_DOWN, "dense_3.weight")                      \
+    X(CLASS_DENSE, "cls.weight")                                \
+    X(CLASS_DENSE_BIAS, "cls.bias")                             \
+    X(CLASS_NORM, "cls.norm.weight")                            \
+    X(CLASS_OUTPUT, "cls.output.weight")                        \
+    X(CLASS_OUTPUT_BIAS, "cls.output.bias")                     \
     X(OUTPUT, "output.weight")                                  \
     X(ROPE_FACTORS, "rope_freqs.weight")                        \
     X(ROPE_LONG_FACTORS, "rope_factors_long.weight")            \
@@ -49,6 +59,8 @@ typedef enum {
     X(ATTENTION_V_UP, "blk.%u.attn_v_b.weight")                 \
     X(ATTENTION_OUTPUT, "blk.%u.attn_output.weight")            \
     X(ATTENTION_OUTPUT_BIAS, "blk.%u.attn_output.bias")         \
+    X(ATTENTION_SUM_NORM, "blk.%u.attn_output_norm.weight")     \
+    X(ATTENTION_SUM_NORM_BIAS, "blk.%u.attn_output_norm.bias")  \
     X(ATTENTION_SINKS, "blk.%u.attn_sinks.weight")              \
     X(ATTENTION_Q_NORM, "blk.%u.attn_q_norm.weight")            \
     X(ATTENTION_K_NORM, "blk.%u.attn_k_norm.weight")            \
@@ -75,6 +87,8 @@ typedef enum {
     X(MLP_DOWN, "blk.%u.ffn_down.weight")                       \
     X(MLP_UP_BIAS, "blk.%u.ffn_up.bias")                        \
     X(MLP_DOWN_BIAS, "blk.%u.ffn_down.bias")                    \
+    X(MLP_SUM_NORM, "blk.%u.layer_output_norm.weight")          \
+    X(MLP_SUM_NORM_BIAS, "blk.%u.layer_output_norm.bias")       \
     X(MLP_POST_NORM, "blk.%u.post_ffw_norm.weight")             \
     X(LAYER_INPUT_GATE, "blk.%u.inp_gate.weight")               \
     X(LAYER_INPUT_PROJECTION, "blk.%u.proj.weight")             \
@@ -100,6 +114,8 @@ typedef enum {
 #undef X
         SUNDOG_N_TENSOR_ROLES
 } SundogTensorRole;
+
+#define SUNDOG_TENSOR_NONE SUNDOG_N_TENSOR_ROLES /* a role that no tensor has */
 
 /* A rotary position embedding. */
 typedef struct {
@@ -151,6 +167,26 @@ typedef struct {
     bool is_state_space;
 } SundogRecurrentDimensions;
 
+/* What a model is made for. */
+typedef enum {
+    SUNDOG_PURPOSE_GENERATE, /* writes text */
+    SUNDOG_PURPOSE_EMBED,    /* gives a vector for a text */
+    SUNDOG_PURPOSE_RERANK,   /* scores how well a document answers a query */
+} SundogPurpose;
+
+/* Which row stands for a whole text: the mean of all, that of the first token, or of the last. */
+typedef enum { SUNDOG_POOLING_MEAN, SUNDOG_POOLING_FIRST, SUNDOG_POOLING_LAST } SundogPooling;
+
+/* What models have that do not write text. */
+typedef struct {
+    SundogPurpose purpose;
+    SundogPooling pooling;  /* where the purpose is not to write text, as all below */
+    uint32_t n_positions;   /* that have a learned vector; 0: they have none */
+    uint32_t n_token_types; /* 0: there are none */
+    uint32_t dense_size;    /* between two products behind pooling; 0: there are none */
+    uint32_t n_outputs;     /* of a vector, or scores of which the first is meant */
+} SundogPooledDimensions;
+
 /* A mixture of experts in place of the MLP. */
 typedef struct {
     uint32_t n_experts;      /* 0: every layer has an MLP, and nothing below means anything */
@@ -183,6 +219,7 @@ typedef struct {
     uint32_t n_kv_heads;
     uint32_t head_dim;
     double norm_epsilon;
+    bool is_bidirectional;    /* tokens see those after them too */
     bool norms_whole_rows;    /* queries and keys, over all heads together; else each head */
     double attention_scale;   /* of queries times keys */
     double attention_softcap; /* of scores; 0 where there is none */
@@ -201,6 +238,7 @@ typedef struct {
     SundogExpertDimensions experts;
     SundogLatentDimensions latent;
     SundogRecurrentDimensions recurrent;
+    SundogPooledDimensions pooled;
     bool gates_attention;    /* a head's query is followed by a gate of its result */
     uint32_t context_length; /* what it was trained for, in tokens */
     SundogRope rope;

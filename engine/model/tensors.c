@@ -42,6 +42,10 @@ typedef enum {
     EXPERTS,
     EXPERT,
     SHARED,
+    POSITIONS,
+    TOKEN_TYPES,
+    DENSE,
+    OUTPUTS,
 } Extent;
 
 typedef struct {
@@ -64,6 +68,16 @@ static const Role roles[] = {
     [SUNDOG_TENSOR_TOKEN_EMBEDDING]  = {.rows = VOCABULARY, .columns = HIDDEN},
     [SUNDOG_TENSOR_OUTPUT_NORM]      = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_EMBEDDING_NORM]   = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_EMBEDDING_NORM_BIAS] = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_POSITION_EMBEDDING] = {.rows = POSITIONS, .columns = HIDDEN},
+    [SUNDOG_TENSOR_TOKEN_TYPES]      = {.rows = TOKEN_TYPES, .columns = HIDDEN},
+    [SUNDOG_TENSOR_POOLED_DENSE_UP]  = {.rows = DENSE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_POOLED_DENSE_DOWN] = {.rows = OUTPUTS, .columns = DENSE},
+    [SUNDOG_TENSOR_CLASS_DENSE]      = {.rows = HIDDEN, .columns = HIDDEN},
+    [SUNDOG_TENSOR_CLASS_DENSE_BIAS] = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_CLASS_NORM]       = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_CLASS_OUTPUT]     = {.rows = OUTPUTS, .columns = HIDDEN},
+    [SUNDOG_TENSOR_CLASS_OUTPUT_BIAS] = {.rows = ONE, .columns = OUTPUTS},
     [SUNDOG_TENSOR_OUTPUT]           = {.rows = VOCABULARY, .columns = HIDDEN},
     [SUNDOG_TENSOR_ROPE_FACTORS]     = {.rows = ONE, .columns = HALF_ROPE},
     [SUNDOG_TENSOR_ROPE_LONG_FACTORS]  = {.rows = ONE, .columns = HALF_ROPE},
@@ -87,6 +101,8 @@ static const Role roles[] = {
     [SUNDOG_TENSOR_ATTENTION_V_UP]   = {.rows = VALUE, .columns = KV_RANK, .stack = A_HEAD},
     [SUNDOG_TENSOR_ATTENTION_OUTPUT] = {.rows = HIDDEN, .columns = ATTENDED},
     [SUNDOG_TENSOR_ATTENTION_OUTPUT_BIAS] = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_ATTENTION_SUM_NORM] = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_ATTENTION_SUM_NORM_BIAS] = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_ATTENTION_SINKS]  = {.rows = ONE, .columns = HEADS},
     [SUNDOG_TENSOR_ATTENTION_Q_NORM] = {.rows = ONE, .columns = Q_NORM},
     [SUNDOG_TENSOR_ATTENTION_K_NORM] = {.rows = ONE, .columns = K_NORM},
@@ -113,6 +129,8 @@ static const Role roles[] = {
     [SUNDOG_TENSOR_MLP_DOWN]         = {.rows = HIDDEN, .columns = MLP},
     [SUNDOG_TENSOR_MLP_UP_BIAS]      = {.rows = ONE, .columns = MLP},
     [SUNDOG_TENSOR_MLP_DOWN_BIAS]    = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_MLP_SUM_NORM]     = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_MLP_SUM_NORM_BIAS] = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_MLP_POST_NORM]    = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_LAYER_INPUT_GATE] = {.rows = LAYER_INPUT, .columns = HIDDEN},
     [SUNDOG_TENSOR_LAYER_INPUT_PROJECTION] = {.rows = HIDDEN, .columns = LAYER_INPUT},
@@ -237,6 +255,14 @@ get_extent(const SundogModelDimensions *dimensions, Extent extent)
         return dimensions->experts.size;
     case SHARED:
         return dimensions->experts.shared_size;
+    case POSITIONS:
+        return dimensions->pooled.n_positions;
+    case TOKEN_TYPES:
+        return dimensions->pooled.n_token_types;
+    case DENSE:
+        return dimensions->pooled.dense_size;
+    case OUTPUTS:
+        return dimensions->pooled.n_outputs;
     }
     g_assert_not_reached();
 }

@@ -117,11 +117,13 @@ check_attention(SundogLowering *lowering, const SundogOperation *operation)
 {
     int64_t head_dim = operation->parameters[2].i;
     if (operation->parameters[4].i > 0 || operation->parameters[6].i > 0 ||
-        operation->parameters[5].f > 0 || operation->arguments[8] != SUNDOG_BUFFER_NONE)
+        operation->parameters[7].i > 0 || operation->parameters[5].f > 0 ||
+        operation->arguments[8] != SUNDOG_BUFFER_NONE)
         sundog_lowering_fail(lowering, "attention with a %s has no CUDA kernel",
                              operation->parameters[4].i > 0   ? "window"
                              : operation->parameters[6].i > 0 ? "chunk"
                              : operation->parameters[5].f > 0 ? "soft cap"
+                             : operation->parameters[7].i > 0 ? "view both ways"
                                                               : "sink");
     if (head_dim != 64 && head_dim != 128)
         sundog_lowering_fail(lowering,

@@ -45,6 +45,8 @@ static JsonArray *
 describe_cache(const SundogCoreCache *cache)
 {
     JsonArray *schemes = json_array_new();
+    if (cache->scheme == NULL)
+        return schemes;
     JsonObject *scheme = json_object_new();
     json_object_set_string_member(scheme, "scheme", cache->scheme);
     json_object_set_int_member(scheme, "page_tokens", cache->page_tokens);
@@ -74,11 +76,12 @@ describe_variables(const SundogShape *bounds)
 }
 
 static JsonArray *
-describe_programs(void)
+describe_programs(const SundogPlan *plan)
 {
     JsonArray *programs = json_array_new();
     json_array_add_string_element(programs, SUNDOG_PROGRAM_FORWARD);
-    json_array_add_string_element(programs, SUNDOG_PROGRAM_SAMPLE);
+    if (plan->sample != NULL)
+        json_array_add_string_element(programs, SUNDOG_PROGRAM_SAMPLE);
     json_array_add_string_element(programs, SUNDOG_PROGRAM_REFERENCE);
     return programs;
 }
@@ -174,6 +177,25 @@ describe_sampling(const SundogModel *model, const SundogPrepareOptions *options)
     return sampling;
 }
 
+/* What the core is for, where that is not text. */
+static void
+describe_purpose(JsonObject *root, const SundogPlan *plan, const SundogModel *model)
+{
+    static const SundogCorePurpose purposes[] = {[SUNDOG_PURPOSE_GENERATE] = SUNDOG_CORE_GENERATES,
+                                                 [SUNDOG_PURPOSE_EMBED] = SUNDOG_CORE_EMBEDS,
+                                                 [SUNDOG_PURPOSE_RERANK] = SUNDOG_CORE_RERANKS};
+    json_object_set_string_member(root, "purpose",
+                                  sundog_core_purpose_text(purposes[plan->purpose]));
+    if (plan->purpose == SUNDOG_PURPOSE_GENERATE)
+        return;
+    JsonObject *result = json_object_new();
+    json_object_set_int_member(result, "n_outputs",
+                               sundog_model_get_dimensions(model)->pooled.n_outputs);
+    json_object_set_object_member(root, "result", result);
+    json_array_add_string_element(json_object_get_array_member(root, "features"),
+                                  SUNDOG_CORE_FEATURE_RESULT);
+}
+
 static void
 describe_core(JsonObject *root, const SundogPlan *plan, const SundogPrepareOptions *options)
 {
@@ -204,13 +226,15 @@ sundog_plan_to_manifest(const SundogPlan *plan, SundogModel *model,
         return NULL;
     JsonObject *root = json_object_new();
     describe_core(root, plan, options);
+    describe_purpose(root, plan, model);
     json_object_set_object_member(root, "model", described);
     json_object_set_array_member(root, "cache", describe_cache(&plan->cache));
     json_object_set_object_member(root, "variables", describe_variables(&plan->bounds));
-    json_object_set_array_member(root, "programs", describe_programs());
+    json_object_set_array_member(root, "programs", describe_programs(plan));
     json_object_set_array_member(root, "weights", describe_weights(plan->weights));
     json_object_set_object_member(root, "plan", describe_plan(plan));
     json_object_set_object_member(root, "text", describe_text(model));
-    json_object_set_object_member(root, "sampling", describe_sampling(model, options));
+    if (plan->purpose == SUNDOG_PURPOSE_GENERATE)
+        json_object_set_object_member(root, "sampling", describe_sampling(model, options));
     return root;
 }

@@ -22,6 +22,9 @@
 #define MAX_BIASES 1024
 /* Threads of the pool for which workspaces are planned. */
 #define MAX_UNITS 64
+/* Rows of a step that must take a whole text: beyond this the buffers of a step, not the weights, would be
+ * most of what a core needs of memory. */
+#define MAX_WHOLE_TOKENS 8192
 /* Rows of a step on a GPU, which is bound by arithmetic only from some hundreds on. */
 #define MAX_CUDA_TOKENS 2048
 #define MAX_CUDA_SEQUENCES 256
@@ -52,6 +55,35 @@ static bool
 is_for_cuda(const SundogPlan *plan)
 {
     return strcmp(plan->target, SUNDOG_CORE_TARGET_HOST) != 0;
+}
+
+static bool
+is_for_text(const SundogPlan *plan)
+{
+    return plan->purpose == SUNDOG_PURPOSE_GENERATE;
+}
+
+static bool
+check_purpose(const SundogPlan *plan, GError **error)
+{
+    if (is_for_text(plan) || !is_for_cuda(plan))
+        return true;
+    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                "there are no CUDA kernels for models that give vectors or scores: prepare it for "
+                "the target \"%s\"",
+                SUNDOG_CORE_TARGET_HOST);
+    return false;
+}
+
+/* A step takes texts whole, and keeps their pages no longer. */
+static void
+bound_whole_steps(SundogShape *bounds, uint32_t context_length)
+{
+    bounds->values[SUNDOG_VARIABLE_TOKENS] =
+        MAX(bounds->values[SUNDOG_VARIABLE_TOKENS], context_length);
+    bounds->values[SUNDOG_VARIABLE_POOL_PAGES] =
+        (bounds->values[SUNDOG_VARIABLE_TOKENS] + SUNDOG_PAGE_TOKENS - 1) / SUNDOG_PAGE_TOKENS +
+        bounds->values[SUNDOG_VARIABLE_SEQUENCES] + 1;
 }
 
 static SundogShape
@@ -190,8 +222,10 @@ static void
 describe_cache(SundogPlan *plan, const SundogModelDimensions *dimensions)
 {
     SundogCoreCache *cache = &plan->cache;
-    cache->scheme = "paged";
     cache->page_tokens = SUNDOG_PAGE_TOKENS;
+    if (!is_for_text(plan))
+        return;
+    cache->scheme = "paged";
     cache->n_layers = plan->forward.n_caches;
     cache->n_kv_heads = dimensions->n_kv_heads;
     cache->head_dim = dimensions->head_dim;
@@ -260,19 +294,25 @@ sundog_plan_make(SundogPlan *plan, const SundogModel *model, const SundogPrepare
     if (!check_options(options, dimensions, error))
         return false;
     g_autoptr(GHashTable) tensors = index_tensors(model);
+    plan->purpose = dimensions->pooled.purpose;
     plan->context_length =
         options->max_context != 0 ? options->max_context : dimensions->context_length;
+    if (!is_for_text(plan))
+        plan->context_length = MIN(plan->context_length, MAX_WHOLE_TOKENS);
     plan->target = options->target != NULL ? options->target : SUNDOG_CORE_TARGET_HOST;
     plan->bounds = choose_bounds(plan->context_length, dimensions->n_vocabulary, is_for_cuda(plan));
+    if (!is_for_text(plan))
+        bound_whole_steps(&plan->bounds, plan->context_length);
     plan->cache.dtype = cache_dtype(plan, tensors, options);
-    if (!make_reference(plan, model, tensors, options, error) ||
+    if (!check_purpose(plan, error) || !make_reference(plan, model, tensors, options, error) ||
         !make_forward(plan, model, tensors, options, error) ||
-        !make_sample(plan, dimensions->n_vocabulary, error))
+        (is_for_text(plan) && !make_sample(plan, dimensions->n_vocabulary, error)))
         return false;
     describe_cache(plan, dimensions);
     place_weights(plan, tensors);
-    plan->arena_bytes = MAX(sundog_program_get_arena_bytes(plan->forward.program),
-                            sundog_program_get_arena_bytes(plan->sample));
+    plan->arena_bytes = sundog_program_get_arena_bytes(plan->forward.program);
+    if (plan->sample != NULL)
+        plan->arena_bytes = MAX(plan->arena_bytes, sundog_program_get_arena_bytes(plan->sample));
     return true;
 }
 
@@ -282,8 +322,9 @@ sundog_plan_measure_arena(const SundogPlan *plan, unsigned n_threads)
     SundogShape shape = plan->bounds;
     int64_t n_units = n_threads != 0 ? n_threads : g_get_num_processors();
     shape.values[SUNDOG_VARIABLE_UNITS] = MIN(n_units, shape.values[SUNDOG_VARIABLE_UNITS]);
-    return MAX(sundog_program_measure_arena(plan->forward.program, &shape),
-               sundog_program_measure_arena(plan->sample, &shape));
+    uint64_t n_bytes = sundog_program_measure_arena(plan->forward.program, &shape);
+    return plan->sample != NULL ? MAX(n_bytes, sundog_program_measure_arena(plan->sample, &shape))
+                                : n_bytes;
 }
 
 void

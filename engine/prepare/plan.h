@@ -18,15 +18,16 @@ typedef struct {
 } SundogPlannedWeight;
 
 typedef struct {
-    SundogRecipeForward forward; /* the program that the engine runs, fused */
-    SundogProgram *reference;    /* the recipe's own */
-    SundogProgram *sample;
+    SundogRecipeForward forward;        /* the program that the engine runs, fused */
+    SundogProgram *reference;           /* the recipe's own */
+    SundogProgram *sample;              /* NULL where the core is not for text */
     SundogLaunchList *forward_launches; /* for CUDA, else NULL */
     SundogLaunchList *sample_launches;
     const char *target;
     GArray *weights; /* of SundogPlannedWeight, in order of use */
     SundogShape bounds;
     SundogCoreCache cache;
+    SundogPurpose purpose;
     uint32_t context_length;
     uint64_t arena_bytes;
     uint64_t weight_bytes;

@@ -64,6 +64,8 @@ measure_programs(const SundogPlan *plan)
     const SundogProgram *programs[] = {plan->forward.program, plan->sample, plan->reference};
     uint64_t n_bytes = 0;
     for (size_t i = 0; i < G_N_ELEMENTS(programs); i++) {
+        if (programs[i] == NULL)
+            continue;
         g_autoptr(GBytes) bytes = program_bytes(programs[i]);
         n_bytes += g_bytes_get_size(bytes);
     }
@@ -140,6 +142,8 @@ write_programs(const SundogPlan *plan, SundogPackageWriter *writer, GError **err
 {
     const SundogProgram *programs[] = {plan->forward.program, plan->sample, plan->reference};
     for (size_t i = 0; i < G_N_ELEMENTS(programs); i++) {
+        if (programs[i] == NULL)
+            continue;
         g_autoptr(GBytes) bytes = program_bytes(programs[i]);
         g_autofree char *path =
             g_strconcat("programs/", sundog_program_get_name(programs[i]), NULL);

@@ -8,13 +8,8 @@ static SundogBufferId
 project(SundogBuilder *builder, SundogBufferId x, SundogTensorRole role, SundogTensorRole bias,
         const char *name, uint32_t n_heads)
 {
-    SundogBufferId y = sundog_builder_temporary(
-        builder, name, (int64_t)n_heads * sundog_builder_layer(builder)->head_dim);
-    SundogBufferId weight = sundog_builder_weight(builder, role);
-    SundogBufferId added = sundog_builder_optional_weight(builder, bias);
-    sundog_builder_emit(builder, SUNDOG_OP_LINEAR, x, weight, added, SUNDOG_BUFFER_NONE, y,
-                        builder->workspace);
-    return y;
+    return sundog_component_biased_linear(
+        builder, x, role, bias, name, (int64_t)n_heads * sundog_builder_layer(builder)->head_dim);
 }
 
 /* A row of queries or keys, all heads together. */
@@ -71,6 +66,33 @@ add_qkv(SundogBuilder *builder, SundogBufferId x, SundogQkNorm norm, SundogBuffe
         builder, "attention.qkv", (int64_t)(n_heads + 2 * n_kv_heads) * layer->head_dim);
     sundog_builder_emit(builder, SUNDOG_OP_JOIN, q, k, v, qkv);
     return qkv;
+}
+
+static bool
+keeps_pages(const SundogBuilder *builder)
+{
+    return builder->dimensions->pooled.purpose == SUNDOG_PURPOSE_GENERATE;
+}
+
+/* Pages of one step: what is not a text that goes on is kept no longer than its layer needs it. */
+static SundogBufferId
+add_step_pages(SundogBuilder *builder, const char *kind, bool transposed)
+{
+    SundogExpressionPool *pool = sundog_program_edit_expressions(builder->program);
+    const SundogLayer *layer = sundog_builder_layer(builder);
+    SundogExpression page = sundog_builder_constant(builder, SUNDOG_PAGE_TOKENS);
+    SundogExpression head = sundog_builder_constant(builder, layer->head_dim);
+    SundogExpression n = sundog_expression_binary(
+        pool, SUNDOG_EXPRESSION_ADD,
+        sundog_expression_binary(pool, SUNDOG_EXPRESSION_CEIL_DIV, builder->n_rows, page),
+        sundog_builder_variable(builder, SUNDOG_VARIABLE_SEQUENCES));
+    n = sundog_expression_binary(pool, SUNDOG_EXPRESSION_ADD, n,
+                                 sundog_builder_constant(builder, 1));
+    g_autofree char *name = g_strdup_printf("%u.attention.%s_pages", builder->layer, kind);
+    const SundogExpression shape[] = {n, sundog_builder_constant(builder, layer->n_kv_heads),
+                                      transposed ? head : page, transposed ? page : head};
+    return sundog_builder_buffer(builder, name, SUNDOG_BUFFER_TEMPORARY, SUNDOG_DTYPE_F32, 4,
+                                 shape);
 }
 
 /* The pages of the layer that this one attends to: keys transposed, as paged-cache.h says. */
@@ -140,10 +162,10 @@ emit_rope(SundogBuilder *builder, SundogBufferId qkv, SundogBufferId k_pages,
                                           {.i = rope != NULL ? rope->rope->n_dims : 0},
                                           {.i = rope != NULL && rope->rope->interleaved},
                                           {.f = rope != NULL ? rope->magnitude : 1}};
-    sundog_builder_emit_with(builder, SUNDOG_OP_ROPE_CACHE, parameters, qkv, builder->positions,
-                             builder->token_sequence, builder->page_table,
-                             rope != NULL ? rope->inverse_frequencies : SUNDOG_BUFFER_NONE, k_pages,
-                             v_pages);
+    sundog_builder_emit_with(
+        builder, keeps_pages(builder) ? SUNDOG_OP_ROPE_CACHE : SUNDOG_OP_ROPE_PAGES, parameters,
+        qkv, builder->positions, builder->token_sequence, builder->page_table,
+        rope != NULL ? rope->inverse_frequencies : SUNDOG_BUFFER_NONE, k_pages, v_pages);
 }
 
 static void
@@ -171,7 +193,7 @@ emit_attention(SundogBuilder *builder, SundogBufferId qkv, SundogBufferId k_page
         {.i = dimensions->n_heads}, {.i = layer->n_kv_heads},
         {.i = layer->head_dim},     {.f = dimensions->attention_scale},
         {.i = layer->window},       {.f = dimensions->attention_softcap},
-        {.i = layer->chunk}};
+        {.i = layer->chunk},        {.i = dimensions->is_bidirectional}};
     SundogBufferId o = sundog_builder_temporary(builder, "attention.o",
                                                 (int64_t)dimensions->n_heads * layer->head_dim);
     sundog_builder_emit_with(
@@ -184,9 +206,10 @@ emit_attention(SundogBuilder *builder, SundogBufferId qkv, SundogBufferId k_page
 SundogBufferId
 sundog_component_attend(SundogBuilder *builder, SundogBufferId qkv)
 {
-    SundogBufferId k_pages = find_pages(builder, "k", true);
-    SundogBufferId v_pages = find_pages(builder, "v", false);
-    builder->n_caches++;
+    bool keeps = keeps_pages(builder);
+    SundogBufferId k_pages = (keeps ? find_pages : add_step_pages)(builder, "k", true);
+    SundogBufferId v_pages = (keeps ? find_pages : add_step_pages)(builder, "v", false);
+    builder->n_caches += keeps;
     emit_rope(builder, qkv, k_pages, v_pages);
     emit_query_scales(builder, qkv);
     return emit_attention(builder, qkv, k_pages, v_pages);

@@ -158,7 +158,11 @@ add_inputs(SundogBuilder *builder)
     builder->token_sequence = add_input(builder, "token_sequence", SUNDOG_VARIABLE_TOKENS);
     builder->page_table = sundog_builder_buffer(builder, "page_table", SUNDOG_BUFFER_INPUT,
                                                 SUNDOG_DTYPE_I32, 2, pages);
-    builder->logit_rows = add_input(builder, "logit_rows", SUNDOG_VARIABLE_LOGIT_ROWS);
+    builder->logit_rows = builder->token_types = SUNDOG_BUFFER_NONE;
+    if (builder->dimensions->pooled.purpose == SUNDOG_PURPOSE_GENERATE)
+        builder->logit_rows = add_input(builder, "logit_rows", SUNDOG_VARIABLE_LOGIT_ROWS);
+    if (builder->dimensions->pooled.n_token_types > 0)
+        builder->token_types = add_input(builder, "token_types", SUNDOG_VARIABLE_TOKENS);
 }
 
 SundogBufferId
@@ -318,8 +322,9 @@ sundog_builder_init(SundogBuilder *builder, const SundogModel *model,
         .used = g_hash_table_new(g_str_hash, g_str_equal),
     };
     sundog_program_set_bounds(builder->program, &options->bounds);
+    bool keeps_state = builder->dimensions->pooled.purpose == SUNDOG_PURPOSE_GENERATE;
     sundog_program_set_use(builder->program,
-                           &(SundogProgramUse){.starts_empty = true, .commits_state = true});
+                           &(SundogProgramUse){.starts_empty = true, .commits_state = keeps_state});
     builder->n_rows = sundog_builder_variable(builder, SUNDOG_VARIABLE_TOKENS);
     add_inputs(builder);
     add_ropes(builder);

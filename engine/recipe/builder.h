@@ -35,7 +35,8 @@ struct SundogBuilder {
     SundogBufferId positions;
     SundogBufferId token_sequence;
     SundogBufferId page_table;
-    SundogBufferId logit_rows;
+    SundogBufferId logit_rows;  /* of models that write text */
+    SundogBufferId token_types; /* NONE where the model has none */
     SundogBufferId first_row;
     SundogBufferId start_position;
     SundogBufferId attention_tiles;

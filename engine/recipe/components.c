@@ -25,14 +25,22 @@ sundog_component_norm(SundogBuilder *builder, SundogBufferId x, SundogTensorRole
 }
 
 SundogBufferId
+sundog_component_biased_linear(SundogBuilder *builder, SundogBufferId x, SundogTensorRole role,
+                               SundogTensorRole bias, const char *name, int64_t n_columns)
+{
+    SundogBufferId weight = sundog_builder_weight(builder, role);
+    SundogBufferId added = sundog_builder_optional_weight(builder, bias);
+    SundogBufferId y = sundog_builder_temporary(builder, name, n_columns);
+    sundog_builder_emit(builder, SUNDOG_OP_LINEAR, x, weight, added, SUNDOG_BUFFER_NONE, y,
+                        builder->workspace);
+    return y;
+}
+
+SundogBufferId
 sundog_component_linear(SundogBuilder *builder, SundogBufferId x, SundogTensorRole role,
                         const char *name, int64_t n_columns)
 {
-    SundogBufferId weight = sundog_builder_weight(builder, role);
-    SundogBufferId y = sundog_builder_temporary(builder, name, n_columns);
-    sundog_builder_emit(builder, SUNDOG_OP_LINEAR, x, weight, SUNDOG_BUFFER_NONE,
-                        SUNDOG_BUFFER_NONE, y, builder->workspace);
-    return y;
+    return sundog_component_biased_linear(builder, x, role, SUNDOG_TENSOR_NONE, name, n_columns);
 }
 
 SundogBufferId
@@ -60,31 +68,19 @@ sundog_component_gated_mlp(SundogBuilder *builder, SundogBufferId x, SundogGate 
                                    builder->dimensions->hidden_size);
 }
 
-/* A product with the bias of another role where the model has one. */
-static SundogBufferId
-emit_biased(SundogBuilder *builder, SundogBufferId x, SundogTensorRole role, SundogTensorRole bias,
-            const char *name, int64_t n_columns)
-{
-    SundogBufferId weight = sundog_builder_weight(builder, role);
-    SundogBufferId added = sundog_builder_optional_weight(builder, bias);
-    SundogBufferId y = sundog_builder_temporary(builder, name, n_columns);
-    sundog_builder_emit(builder, SUNDOG_OP_LINEAR, x, weight, added, SUNDOG_BUFFER_NONE, y,
-                        builder->workspace);
-    return y;
-}
-
 SundogBufferId
 sundog_component_plain_mlp(SundogBuilder *builder, SundogBufferId x, SundogGate function)
 {
     const SundogParameter parameter = {.i = function};
     uint32_t mlp_size = sundog_builder_layer(builder)->mlp_size;
-    SundogBufferId up = emit_biased(builder, x, SUNDOG_TENSOR_MLP_UP, SUNDOG_TENSOR_MLP_UP_BIAS,
-                                    "mlp.up", mlp_size);
+    SundogBufferId up = sundog_component_biased_linear(
+        builder, x, SUNDOG_TENSOR_MLP_UP, SUNDOG_TENSOR_MLP_UP_BIAS, "mlp.up", mlp_size);
     SundogBufferId hidden = sundog_builder_temporary(builder, "mlp.hidden", mlp_size);
     sundog_builder_emit_with(builder, SUNDOG_OP_GATE, &parameter, up,
                              function == SUNDOG_GATE_RELU ? up : SUNDOG_BUFFER_NONE, hidden);
-    return emit_biased(builder, hidden, SUNDOG_TENSOR_MLP_DOWN, SUNDOG_TENSOR_MLP_DOWN_BIAS,
-                       "mlp.down", builder->dimensions->hidden_size);
+    return sundog_component_biased_linear(builder, hidden, SUNDOG_TENSOR_MLP_DOWN,
+                                          SUNDOG_TENSOR_MLP_DOWN_BIAS, "mlp.down",
+                                          builder->dimensions->hidden_size);
 }
 
 SundogBufferId
@@ -146,9 +142,26 @@ sundog_component_feed_forward(SundogBuilder *builder, SundogBufferId x, SundogGa
                : sundog_component_gated_mlp(builder, x, function);
 }
 
+SundogBufferId
+sundog_component_layer_norm(SundogBuilder *builder, SundogBufferId x, SundogTensorRole role,
+                            SundogTensorRole bias, const char *name)
+{
+    const SundogParameter epsilon = {.f = builder->dimensions->norm_epsilon};
+    SundogBufferId weight = sundog_builder_weight(builder, role);
+    SundogBufferId added = sundog_builder_optional_weight(builder, bias);
+    SundogBufferId y = sundog_builder_temporary(builder, name, builder->dimensions->hidden_size);
+    sundog_builder_emit_with(builder, SUNDOG_OP_LAYER_NORM, &epsilon, x, weight, added, y);
+    return y;
+}
+
 void
 sundog_component_head(SundogBuilder *builder, SundogBufferId x)
 {
+    if (builder->dimensions->pooled.purpose != SUNDOG_PURPOSE_GENERATE) {
+        x = sundog_component_norm(builder, x, SUNDOG_TENSOR_OUTPUT_NORM, "head.norm");
+        sundog_component_result(builder, x);
+        return;
+    }
     uint32_t hidden_size = builder->dimensions->hidden_size;
     bool is_tied = sundog_model_get_tensor(builder->model, SUNDOG_TENSOR_OUTPUT, 0) == NULL;
     builder->n_rows = sundog_builder_variable(builder, SUNDOG_VARIABLE_LOGIT_ROWS);

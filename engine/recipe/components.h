@@ -30,6 +30,10 @@ SundogBufferId sundog_component_norm(SundogBuilder *builder, SundogBufferId x,
 /* The product with the weight of a role: [n_rows, n_columns]. */
 SundogBufferId sundog_component_linear(SundogBuilder *builder, SundogBufferId x,
                                        SundogTensorRole role, const char *name, int64_t n_columns);
+/* The same plus a bias, where the model has it. */
+SundogBufferId sundog_component_biased_linear(SundogBuilder *builder, SundogBufferId x,
+                                              SundogTensorRole role, SundogTensorRole bias,
+                                              const char *name, int64_t n_columns);
 /* W_o attention(W_q x, W_k x, W_v x): grouped queries, causal, paged cache; window and rotary embedding
  * are the layer's. */
 SundogBufferId sundog_component_attention(SundogBuilder *builder, SundogBufferId x,
@@ -66,6 +70,13 @@ size_t sundog_component_experts_workspace_bytes(const SundogModelDimensions *dim
 /* The layer's mixture of experts, or the gated MLP where it has none. */
 SundogBufferId sundog_component_feed_forward(SundogBuilder *builder, SundogBufferId x,
                                              SundogGate function);
+/* norm of rows about their mean (Ba et al. 2016), with a bias where the model has one. */
+SundogBufferId sundog_component_layer_norm(SundogBuilder *builder, SundogBufferId x,
+                                           SundogTensorRole role, SundogTensorRole bias,
+                                           const char *name);
+/* The rows that stand for whole texts, and what a model makes of them: output "result" [sequences,
+ * n_outputs]. */
+void sundog_component_result(SundogBuilder *builder, SundogBufferId x);
 /* x [n_rows, n_columns] times a factor; x itself where that is 1. */
 SundogBufferId sundog_component_scale(SundogBuilder *builder, SundogBufferId x, double factor,
                                       const char *name, int64_t n_columns);
@@ -73,5 +84,6 @@ SundogBufferId sundog_component_scale(SundogBuilder *builder, SundogBufferId x, 
 SundogBufferId sundog_component_residual(SundogBuilder *builder, SundogBufferId x, SundogBufferId y,
                                          const char *name);
 /* norm, then the head over the vocabulary, of the rows whose logits are wanted: output "logits". The
- * head is the embedding where the model has none of its own. */
+ * head is the embedding where the model has none of its own. Of models that do not write text: norm,
+ * then the result. */
 void sundog_component_head(SundogBuilder *builder, SundogBufferId x);

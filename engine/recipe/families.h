@@ -5,6 +5,12 @@
 
 #include "engine/recipe/builder.h"
 
+/* BERT and XLM-RoBERTa: learned positions, and a norm of each half's sum. */
+void sundog_bert_emit(SundogBuilder *builder);
+/* Nomic BERT: the same with rotated positions and a gated MLP. */
+void sundog_nomic_bert_emit(SundogBuilder *builder);
+/* ModernBERT: norms before each half, a window in two of three layers. */
+void sundog_modern_bert_emit(SundogBuilder *builder);
 /* DeepSeek V2 and V3, Kimi K2: attention over latents, experts in groups. */
 void sundog_deepseek2_emit(SundogBuilder *builder);
 /* Falcon-H1: Llama's layer with a state space beside its attention. */

@@ -12,9 +12,11 @@
 
 /* clang-format off */
 static const SundogRecipe recipes[] = {
+    {"bert", "BERT", sundog_bert_emit},
     {"deepseek2", "DeepSeek V2", sundog_deepseek2_emit},
     {"falcon-h1", "Falcon-H1", sundog_falcon_h1_emit},
     {"gemma", "Gemma", sundog_gemma_emit},
+    {"gemma-embedding", "EmbeddingGemma", sundog_gemma3_emit},
     {"gemma2", "Gemma 2", sundog_gemma2_emit},
     {"gemma3", "Gemma 3", sundog_gemma3_emit},
     {"gemma4", "Gemma 4", sundog_gemma4_emit},
@@ -29,8 +31,10 @@ static const SundogRecipe recipes[] = {
     {"llama4", "Llama 4", sundog_llama4_emit},
     {"minimax-m2", "MiniMax M2", sundog_olmoe_emit},
     {"mistral3", "Mistral 3", sundog_llama_emit},
+    {"modern-bert", "ModernBERT", sundog_modern_bert_emit},
     {"nemotron_h", "Nemotron-H", sundog_nemotron_h_emit},
     {"nemotron_h_moe", "Nemotron-H MoE", sundog_nemotron_h_emit},
+    {"nomic-bert", "Nomic BERT", sundog_nomic_bert_emit},
     {"olmo2", "OLMo 2", sundog_olmo2_emit},
     {"olmoe", "OLMoE", sundog_olmoe_emit},
     {"phi3", "Phi-3", sundog_llama_emit},

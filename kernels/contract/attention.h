@@ -29,6 +29,8 @@
  * o_j is still summed from i = 0, so that rows whose windows begin apart go together.
  * chunk > 0: positions come in chunks of so many from 0 on, and a row sees those of its own; else as with
  * a window.
+ * both_ways: a row sees the positions after its own too, to the end of its sequence in the step, or
+ * window - 1 of them: n = min(64, end - 64 j). All of them are rows of the step.
  * sinks: each head's number is a score without a value (Xiao et al. 2023), merged after the last page as
  * one more with m = sink, l = 1 and o = 0.
  *

@@ -7,6 +7,8 @@
  *   gelu_tanh  g / (1 + exp(-2 u)), u = sqrt(2 / pi) (g + 0.044715 g^3) in these steps:
  *              t = (g * g) * g; u2 = fma(t, 2 sqrt(2 / pi) 0.044715, g * (2 sqrt(2 / pi)))
  *              which is g (1 + tanh u) / 2 (Hendrycks and Gimpel 2016)
+ *   tanh       math.h's
+ *   gelu       (g / 2) (1 + erf(g / sqrt 2)), 1 / sqrt 2 as a factor, math.h's erf
  *   clamped    y = (u + 1) (g / (1 + exp(-1.702 g))), g the gate up to 7 and u up from -7 to 7
  *              (OpenAI 2025); the product of both brackets rounded last
  *   relu       g where it is above 0, else 0; of a product with itself the square of that (So et al. 2021)
@@ -19,7 +21,9 @@
     X(SILU, 0)          \
     X(GELU_TANH, 1)     \
     X(CLAMPED, 2)       \
-    X(RELU, 3)
+    X(RELU, 3)          \
+    X(GELU, 4)          \
+    X(TANH, 5)
 
 typedef enum {
 #define X(name, number) SUNDOG_GATE_##name = number,
@@ -27,6 +31,14 @@ typedef enum {
 #undef X
         SUNDOG_N_GATES
 } SundogGate;
+
+#define SUNDOG_SQRT_HALF 0x1.6a09e6p-1f
+
+SUNDOG_SHARED float
+sundog_gelu(float gate)
+{
+    return (gate * 0.5f) * (1.0f + sundog_erf(gate * SUNDOG_SQRT_HALF));
+}
 
 #define SUNDOG_GELU_LINEAR 0x1.988454p+0f
 #define SUNDOG_GELU_CUBIC 0x1.2444f2p-4f

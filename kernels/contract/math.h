@@ -27,6 +27,16 @@
 #define SUNDOG_EXP_C3 0x1.123a20p-7f
 #define SUNDOG_EXP_C4 0x1.6a23d0p-10f
 
+/* erf(x) = 1 - exp(-x^2) t (E0 + E1 t + ... + E6 t^6) with t = 1 / (1 + E x) for x >= 0 */
+#define SUNDOG_ERF_E 0x1.e147aep-2f
+#define SUNDOG_ERF_E0 0x1.0fe28cp-2f
+#define SUNDOG_ERF_E1 0x1.042816p-2f
+#define SUNDOG_ERF_E2 0x1.44e352p-2f
+#define SUNDOG_ERF_E3 -0x1.839c42p-4f
+#define SUNDOG_ERF_E4 0x1.2818eep-1f
+#define SUNDOG_ERF_E5 -0x1.9fc0f6p-2f
+#define SUNDOG_ERF_E6 0x1.5e20dcp-4f
+
 #define SUNDOG_2_OVER_PI 0x1.45f306p-1f
 #define SUNDOG_PI_2_HIGH 0x1.921fb6p+0f
 #define SUNDOG_PI_2_MIDDLE -0x1.777a5cp-25f
@@ -85,6 +95,23 @@ sundog_tanh(float x)
     float decay = sundog_exp(-2.0f * sundog_float_from_bits(sundog_float_bits(x) & 0x7fffffffu));
     float result = (1.0f - decay) / (1.0f + decay);
     return sundog_float_from_bits(sundog_float_bits(result) | sign);
+}
+
+/* The error function within 2^-21 absolutely. NaN stays NaN. */
+SUNDOG_SHARED float
+sundog_erf(float x)
+{
+    uint32_t sign = sundog_float_bits(x) & 0x80000000u;
+    float size = sundog_float_from_bits(sundog_float_bits(x) & 0x7fffffffu);
+    float t = 1.0f / fmaf(size, SUNDOG_ERF_E, 1.0f);
+    float p = fmaf(SUNDOG_ERF_E6, t, SUNDOG_ERF_E5);
+    p = fmaf(p, t, SUNDOG_ERF_E4);
+    p = fmaf(p, t, SUNDOG_ERF_E3);
+    p = fmaf(p, t, SUNDOG_ERF_E2);
+    p = fmaf(p, t, SUNDOG_ERF_E1);
+    p = fmaf(p, t, SUNDOG_ERF_E0);
+    float result = fmaf(-(p * t), sundog_exp(-(size * size)), 1.0f);
+    return sundog_float_from_bits(sundog_float_bits(result) ^ sign);
 }
 
 /* Sine and cosine of an angle of at most 2^17 in magnitude, within 2^-22 absolutely. */

@@ -52,6 +52,8 @@ typedef struct {
     X(EMBED, "embed", 1, A(tokens, READ) A(table, READ) A(x, WRITE), F(scale))                                                     \
     /* y = x / rms(x) * weight: x, y [T, D] f32, weight [1, D] */                                                                  \
     X(RMS_NORM, "rms_norm", 1, A(x, READ) A(weight, READ) A(y, WRITE), F(epsilon))                                                 \
+    /* pool.h: x [T, D], first_row [S + 1] i32, y [S, D] f32; pooling is a SundogPool */                                           \
+    X(POOL, "pool", 1, A(x, READ) A(first_row, READ) A(y, WRITE), I(pooling))                                                      \
     /* activation.h: x [T, K] f32 to a [ceil_div(T, 6), K] a8 */                                                                   \
     X(QUANTIZE, "quantize", 1, A(x, READ) A(a, WRITE), )                                                                           \
     /* rms_norm, then quantize, without the middle in memory */                                                                    \
@@ -102,16 +104,22 @@ typedef struct {
       A(qkv, UPDATE) A(positions, READ) A(token_sequence, READ) A(page_table, READ)                                                \
           A(inverse_frequencies, OPTIONAL_READ) A(k_pages, UPDATE) A(v_pages, UPDATE),                                             \
       I(n_heads) I(n_kv_heads) I(head_dim) I(rope_dims) I(interleaved) F(magnitude))                                               \
+    /* rope_cache into pages of the step alone, all of which it writes: no sequence goes on in another   \
+     * step. Pages [ceil_div(T, 64) + S + 1, …] f32; those of no sequence are zeros */                         \
+    X(ROPE_PAGES, "rope_pages", 1,                                                                                                 \
+      A(qkv, UPDATE) A(positions, READ) A(token_sequence, READ) A(page_table, READ)                                                \
+          A(inverse_frequencies, OPTIONAL_READ) A(k_pages, WRITE) A(v_pages, WRITE),                                               \
+      I(n_heads) I(n_kv_heads) I(head_dim) I(rope_dims) I(interleaved) F(magnitude))                                               \
     /* The step's list of attention work: tiles [1 + tiles of T and S, 4] i32 */                                                   \
     X(PLAN_ATTENTION, "plan_attention", 1,                                                                                         \
       A(first_row, READ) A(start_position, READ) A(tiles, WRITE), I(n_heads) I(n_kv_heads))                                        \
     /* Causal attention of the q part of qkv, or of q [T, H C] alone, over the pages: o [T, H C] f32, or [ceil_div(T, 6), H C]   \
      * a8: quantized in the same call. workspace [U, sundog_attention_workspace_bytes(C)] u8, sinks     \
      * [1, H]; window, softcap and chunk are 0 where there is none */ \
-    X(ATTENTION, "attention", 4,                                                                                                   \
+    X(ATTENTION, "attention", 5,                                                                                                   \
       A(qkv, READ) A(positions, READ) A(page_table, READ) A(tiles, READ) A(k_pages, READ)                                          \
           A(v_pages, READ) A(o, WRITE) A(workspace, WORKSPACE) A(sinks, OPTIONAL_READ),                                            \
-      I(n_heads) I(n_kv_heads) I(head_dim) F(scale) I(window) F(softcap) I(chunk))                                                 \
+      I(n_heads) I(n_kv_heads) I(head_dim) F(scale) I(window) F(softcap) I(chunk) I(both_ways))                                    \
     /* latent.h: queries, keys and values of attention over latents, as qkv [T, (H + 2) C] of one group:  \
      * q [T, H S], absorbed [T, H (C - rope_dims)], latent [T, C], weight [1, C - rope_dims] */                        \
     X(LATENT_QKV, "latent_qkv", 1,                                                                                                 \

@@ -13,6 +13,9 @@
  * not 0. Elements from rope_dims on are kept; where it is 0, all are. Pages of f16 take math.h's rounding, pages of
  * bf16 its factors (on CUDA without their zeros); attention reads keys and values from the pages only. Rows of v in qkv are kept as they are.
  *
+ * rope_pages is rope_cache into f32 pages that live for one step, in which every sequence begins at
+ * position 0; they are numbered 1 to n in any order. Slots that no row of the step has are zeros.
+ *
  * Two rows of a step never have one position of one sequence; a row whose page is the null page
  * writes nothing.
  */

@@ -24,6 +24,7 @@ typedef struct {
     int64_t group;
     int64_t first_row;
     int64_t position; /* of the first row */
+    int64_t length;   /* of the sequence */
     int64_t first_head;
     int64_t n_heads;
     int64_t first_pair; /* of the tile's, counted row by row */
@@ -47,11 +48,18 @@ pair_head(const Chunk *chunk, int64_t pair)
     return chunk->first_head + (chunk->first_pair + pair) % chunk->n_heads;
 }
 
+/* The position past the last that a pair may see. */
+static int64_t
+find_end(const Chunk *chunk, int64_t pair)
+{
+    return sundog_attention_end(chunk->at, chunk->positions[pair], chunk->length);
+}
+
 /* How many positions of the page from `first` on a pair may see; at most 0 where none. */
 static int64_t
 count_positions(const Chunk *chunk, int64_t pair, int64_t first)
 {
-    return sundog_min(PAGE, chunk->positions[pair] + 1 - first);
+    return sundog_min(PAGE, find_end(chunk, pair) - first);
 }
 
 /* Of the page from `first` on, how many positions a pair's window leaves out; at least 64 where all. */
@@ -302,7 +310,7 @@ attend_chunk(const SundogCall *call, Chunk *chunk)
     Division division = {0};
     scale_queries(chunk, call->arguments[4].dtype == SUNDOG_DTYPE_BF16);
     int64_t begin = sundog_page_begin(sundog_attention_begin(chunk->at, chunk->positions[0]));
-    int64_t last = chunk->positions[chunk->n_pairs - 1];
+    int64_t last = find_end(chunk, chunk->n_pairs - 1) - 1;
     for (int64_t first = begin; first <= last; first += PAGE) {
         SundogPage page =
             find_page(chunk, &call->arguments[4], &call->arguments[5], begin, first, last);
@@ -324,6 +332,7 @@ attend_group(const SundogCall *call, const SundogAttention *at, const SundogAtte
                    .group = group,
                    .first_row = tile->first_row,
                    .position = tile->position,
+                   .length = tile->length,
                    .first_head = heads.begin,
                    .n_heads = heads.end - heads.begin,
                    .queries = at->workspace + places.queries,

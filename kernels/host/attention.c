@@ -117,23 +117,25 @@ attend_page(Pair *pair, const SundogArgument *k_pages, const SundogArgument *v_p
     pair->greatest = merged;
 }
 
+/* Row i of a tile. */
 static void
-attend_pair(const SundogCall *call, const SundogAttention *at, Pair *pair, int64_t row,
-            int64_t position, int64_t sequence, int64_t head)
+attend_pair(const SundogCall *call, const SundogAttention *at, Pair *pair,
+            const SundogAttentionTile *tile, int64_t i, int64_t head)
 {
-    const float *q = at->qkv + row * at->row_floats + head * at->head_dim;
-    const int32_t *page_table = at->page_table + sequence * at->sequence_pages;
+    const float *q = at->qkv + (tile->first_row + i) * at->row_floats + head * at->head_dim;
+    const int32_t *page_table = at->page_table + tile->sequence * at->sequence_pages;
+    int64_t position = tile->position + i, end = sundog_attention_end(at, position, tile->length);
     int64_t group = head / at->heads_per_group;
     float *scaled = at->workspace + sundog_attention_workspace(at->head_dim).queries;
     for (int64_t d = 0; d < at->head_dim; d++)
         scaled[d] = round_factor(pair->by_pairs, q[d] * at->scale);
     pair->query = scaled;
     int64_t begin = sundog_attention_begin(at, position), start = sundog_page_begin(begin);
-    for (int64_t first = start; first <= position; first += SUNDOG_PAGE_TOKENS) {
+    for (int64_t first = start; first < end; first += SUNDOG_PAGE_TOKENS) {
         int64_t index = page_table[first / SUNDOG_PAGE_TOKENS];
         Page page = {.base = (index * at->n_kv_heads + group) * at->head_dim * SUNDOG_PAGE_TOKENS,
                      .begin = first == start ? begin - start : 0,
-                     .end = sundog_min(SUNDOG_PAGE_TOKENS, position + 1 - first)};
+                     .end = sundog_min(SUNDOG_PAGE_TOKENS, end - first)};
         attend_page(pair, &call->arguments[4], &call->arguments[5], &page, first == start);
     }
     sundog_attention_finish(at, head, pair->greatest, pair->sum, pair->output);
@@ -152,8 +154,7 @@ SUNDOG_KERNEL(ATTENTION)(const SundogCall *call)
         SundogAttentionTile tile = sundog_attention_next_tile(&at, &share, t);
         for (int64_t head = tile.heads.begin; head < tile.heads.end; head++)
             for (int64_t i = 0; i < tile.n_rows; i++) {
-                attend_pair(call, &at, &pair, tile.first_row + i, tile.position + i, tile.sequence,
-                            head);
+                attend_pair(call, &at, &pair, &tile, i, head);
                 sundog_attention_store(&at, tile.first_row + i, head, pair.output);
             }
     }

@@ -34,9 +34,10 @@ typedef struct {
     float *workspace; /* this thread's */
     int64_t n_heads, n_kv_heads, heads_per_group, head_dim;
     float scale;
-    int64_t window;     /* positions a row sees, its own included; all where there is no window */
-    int64_t chunk;      /* positions that see no others; 0 where there is no such limit */
-    float softcap;      /* 0 where there is none */
+    int64_t window; /* positions a row sees, its own included; all where there is no window */
+    int64_t chunk;  /* positions that see no others; 0 where there is no such limit */
+    float softcap;  /* 0 where there is none */
+    bool both_ways;
     const float *sinks; /* [n_heads] or NULL */
 } SundogAttention;
 
@@ -52,6 +53,7 @@ typedef struct {
     int64_t first_row;
     int64_t n_rows;
     int64_t position;  /* of the first row */
+    int64_t length;    /* of the sequence: positions that any of its rows may see */
     SundogRange heads; /* this thread's */
 } SundogAttentionTile;
 
@@ -84,6 +86,7 @@ sundog_attention_from_call(const SundogCall *call)
                           .window = call->parameters[4].i > 0 ? call->parameters[4].i : INT32_MAX,
                           .chunk = call->parameters[6].i,
                           .softcap = (float)call->parameters[5].f,
+                          .both_ways = call->parameters[7].i != 0,
                           .sinks = a[8].data};
     at.heads_per_group = at.n_heads / at.n_kv_heads;
     at.n_tiles = at.tiles[0][0];
@@ -102,6 +105,22 @@ sundog_attention_begin(const SundogAttention *at, int64_t position)
     return position < at->window ? 0 : position + 1 - at->window;
 }
 
+/* The position past the last that a row at `position` sees, of a sequence of that length. */
+static inline int64_t
+sundog_attention_end(const SundogAttention *at, int64_t position, int64_t length)
+{
+    return at->both_ways ? sundog_min(length, position + at->window) : position + 1;
+}
+
+/* How long the sequence of tile t is: its tiles stand one after the other. */
+static inline int64_t
+sundog_attention_length(const SundogAttention *at, int64_t t)
+{
+    while (at->both_ways && t + 1 < at->n_tiles && at->tiles[t + 1][0] == at->tiles[t][0])
+        t++;
+    return at->tiles[t][3] + at->tiles[t][2];
+}
+
 /* Where the page of a position begins. */
 static inline int64_t
 sundog_page_begin(int64_t position)
@@ -109,12 +128,14 @@ sundog_page_begin(int64_t position)
     return position / SUNDOG_PAGE_TOKENS * SUNDOG_PAGE_TOKENS;
 }
 
-/* What one head of a tile costs. */
+/* What one head of tile t costs. */
 static inline int64_t
-sundog_attention_tile_cost(const SundogAttention *at, const int32_t tile[4])
+sundog_attention_tile_cost(const SundogAttention *at, int64_t t)
 {
+    const int32_t *tile = at->tiles[t];
     int64_t first = sundog_attention_begin(at, tile[3]) / SUNDOG_PAGE_TOKENS;
-    return tile[2] * ((tile[3] + tile[2] - 1) / SUNDOG_PAGE_TOKENS - first + 1);
+    int64_t end = sundog_attention_end(at, tile[3] + tile[2] - 1, sundog_attention_length(at, t));
+    return tile[2] * ((end - 1) / SUNDOG_PAGE_TOKENS - first + 1);
 }
 
 static inline SundogAttentionShare
@@ -122,7 +143,7 @@ sundog_attention_share(const SundogCall *call, const SundogAttention *at)
 {
     int64_t total = 0;
     for (int64_t t = 0; t < at->n_tiles; t++)
-        total += sundog_attention_tile_cost(at, at->tiles[t]) * at->n_heads;
+        total += sundog_attention_tile_cost(at, t) * at->n_heads;
     SundogRange range = sundog_split(call, total);
     return (SundogAttentionShare){range.begin, range.end, 0};
 }
@@ -132,7 +153,7 @@ static inline SundogAttentionTile
 sundog_attention_next_tile(const SundogAttention *at, SundogAttentionShare *share, int64_t t)
 {
     const int32_t *tile = at->tiles[t];
-    int64_t cost = sundog_attention_tile_cost(at, tile), h = at->n_heads;
+    int64_t cost = sundog_attention_tile_cost(at, t), h = at->n_heads;
     int64_t begin = sundog_ceil_div(share->begin - share->done, cost);
     int64_t end = sundog_ceil_div(share->end - share->done, cost);
     share->done += cost * h;
@@ -142,6 +163,7 @@ sundog_attention_next_tile(const SundogAttention *at, SundogAttentionShare *shar
                                  .first_row = tile[1],
                                  .n_rows = tile[2],
                                  .position = tile[3],
+                                 .length = sundog_attention_length(at, t),
                                  .heads = {begin, end}};
 }
 

@@ -12,9 +12,15 @@ sundog_gate_run(int64_t function, const float *gate, const float *up, float *y, 
     if (function == SUNDOG_GATE_GELU_TANH)
         for (int64_t i = 0; i < n; i++)
             y[i] = sundog_gelu_tanh(gate[i]) * up[i];
+    else if (function == SUNDOG_GATE_GELU)
+        for (int64_t i = 0; i < n; i++)
+            y[i] = sundog_gelu(gate[i]) * up[i];
     else if (function == SUNDOG_GATE_CLAMPED)
         for (int64_t i = 0; i < n; i++)
             y[i] = sundog_clamped(gate[i], up[i]);
+    else if (function == SUNDOG_GATE_TANH)
+        for (int64_t i = 0; i < n; i++)
+            y[i] = sundog_tanh(gate[i]) * up[i];
     else if (function == SUNDOG_GATE_RELU)
         for (int64_t i = 0; i < n; i++)
             y[i] = sundog_relu(gate[i]) * up[i];

@@ -1,5 +1,5 @@
 /*
- * rope_cache: rope-cache.h. Threads split the rows, and the groups of heads only where rows are few: angles
+ * rope_cache and rope_pages: rope-cache.h. Threads split the rows, and the groups of heads only where rows are few: angles
  * are then found once a row, and threads that share rows would fetch each other's lines ahead of themselves.
  * Keys lie transposed in their pages, so rows of consecutive slots are gathered to be written together.
  */
@@ -145,20 +145,88 @@ rope_cache_rows(const RopeCache *rope, SundogRange groups, SundogRange rows)
     }
 }
 
+static void
+rope_all(const SundogCall *call, const RopeCache *rope)
+{
+    int64_t n_rows = call->arguments[0].shape[0];
+    if (n_rows > RUN_ROWS * (int64_t)call->n_threads) {
+        rope_cache_rows(rope, (SundogRange){0, rope->n_kv_heads}, sundog_split(call, n_rows));
+        return;
+    }
+    SundogRange range = sundog_split(call, rope->n_kv_heads * n_rows);
+    for (int64_t i = range.begin, end; i < range.end; i = end) {
+        int64_t group = i / n_rows, first = group * n_rows;
+        end = sundog_min(range.end, first + n_rows);
+        rope_cache_rows(rope, (SundogRange){group, group + 1},
+                        (SundogRange){i - first, end - first});
+    }
+}
+
 void
 SUNDOG_KERNEL(ROPE_CACHE)(const SundogCall *call)
 {
     RopeCache rope = rope_cache_from_call(call);
-    int64_t n_rows = call->arguments[0].shape[0];
-    if (n_rows > RUN_ROWS * (int64_t)call->n_threads) {
-        rope_cache_rows(&rope, (SundogRange){0, rope.n_kv_heads}, sundog_split(call, n_rows));
-        return;
+    rope_all(call, &rope);
+}
+
+/* True where no row of the step comes after this one in its sequence. */
+static bool
+is_last(const RopeCache *rope, int64_t row, int64_t n_rows)
+{
+    return row + 1 == n_rows || rope->token_sequence[row + 1] != rope->token_sequence[row];
+}
+
+/* Zeros in the slots behind the last position of a sequence. */
+static void
+clear_tail(const RopeCache *rope, int64_t row, int64_t group)
+{
+    int64_t c = rope->head_dim, position = rope->positions[row];
+    int64_t sequence = rope->token_sequence[row], used = position % SUNDOG_PAGE_TOKENS + 1;
+    int64_t page =
+        rope->page_table[sequence * rope->sequence_pages + position / SUNDOG_PAGE_TOKENS];
+    int64_t base = (page * rope->n_kv_heads + group) * c * SUNDOG_PAGE_TOKENS;
+    float *keys = (float *)rope->k_pages + base, *values = (float *)rope->v_pages + base;
+    for (int64_t d = 0; d < c; d++)
+        memset(keys + d * SUNDOG_PAGE_TOKENS + used, 0,
+               (size_t)(SUNDOG_PAGE_TOKENS - used) * sizeof(float));
+    memset(values + used * c, 0, (size_t)((SUNDOG_PAGE_TOKENS - used) * c) * sizeof(float));
+}
+
+/* The highest page of the step: they are numbered from 1 on. */
+static int64_t
+count_pages(const RopeCache *rope, int64_t n_rows)
+{
+    int64_t n = 0;
+    for (int64_t row = 0; row < n_rows; row++) {
+        if (rope->positions[row] % SUNDOG_PAGE_TOKENS != 0)
+            continue;
+        int64_t page = rope->page_table[rope->token_sequence[row] * rope->sequence_pages +
+                                        rope->positions[row] / SUNDOG_PAGE_TOKENS];
+        n = page > n ? page : n;
     }
-    SundogRange range = sundog_split(call, rope.n_kv_heads * n_rows);
-    for (int64_t i = range.begin, end; i < range.end; i = end) {
-        int64_t group = i / n_rows, first = group * n_rows;
-        end = sundog_min(range.end, first + n_rows);
-        rope_cache_rows(&rope, (SundogRange){group, group + 1},
-                        (SundogRange){i - first, end - first});
-    }
+    return n;
+}
+
+static void
+clear_page(const RopeCache *rope, int64_t page)
+{
+    size_t n = (size_t)(rope->n_kv_heads * rope->head_dim * SUNDOG_PAGE_TOKENS);
+    memset((float *)rope->k_pages + (size_t)page * n, 0, n * sizeof(float));
+    memset((float *)rope->v_pages + (size_t)page * n, 0, n * sizeof(float));
+}
+
+void
+SUNDOG_KERNEL(ROPE_PAGES)(const SundogCall *call)
+{
+    RopeCache rope = rope_cache_from_call(call);
+    int64_t n_rows = call->arguments[0].shape[0], n_all = call->arguments[5].shape[0];
+    int64_t n_used = count_pages(&rope, n_rows);
+    rope_all(call, &rope);
+    SundogRange tails = sundog_split(call, n_rows * rope.n_kv_heads);
+    for (int64_t i = tails.begin; i < tails.end; i++)
+        if (is_last(&rope, i / rope.n_kv_heads, n_rows))
+            clear_tail(&rope, i / rope.n_kv_heads, i % rope.n_kv_heads);
+    SundogRange unused = sundog_split(call, n_all - n_used);
+    for (int64_t i = unused.begin; i < unused.end; i++)
+        clear_page(&rope, i == 0 ? SUNDOG_NULL_PAGE : n_used + i);
 }

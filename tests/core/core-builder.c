@@ -119,6 +119,7 @@ core_builder_new_forward(void)
     sundog_program_set_use(program, &(SundogProgramUse){.starts_empty = true});
 #define X(name, text, dtype, shape) add_step_input(program, text, SUNDOG_DTYPE_##dtype, shape);
     SUNDOG_STEP_INPUTS(X)
+    SUNDOG_STEP_LOGIT_INPUTS(X)
 #undef X
     SundogExpression rows = variable(program, SUNDOG_VARIABLE_LOGIT_ROWS);
     int64_t tokens = sundog_program_find_buffer(program, "tokens");

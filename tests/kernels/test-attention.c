@@ -16,6 +16,7 @@ typedef struct {
     int64_t chunk;
     double softcap; /* 0 where there is none */
     bool has_sinks;
+    bool both_ways;
     int64_t n_sequences, n_rows, n_pages, sequence_pages;
     int32_t first_row[MAX_SEQUENCES + 1];
     int32_t start[MAX_SEQUENCES];
@@ -50,6 +51,7 @@ random_step(TestRandom *random, int64_t max_start, int64_t max_rows)
         step.chunk = step.window;
     step.softcap = test_random_int(random, 0, 2) == 0 ? 7.5 : 0;
     step.has_sinks = test_random_int(random, 0, 2) == 0;
+    step.both_ways = step.chunk == 0 && test_random_int(random, 0, 2) == 0;
     for (int64_t s = 0; s < step.n_sequences; s++) {
         step.start[s] = (int32_t)test_random_int(random, 0, max_start);
         step.first_row[s + 1] = step.first_row[s] + (int32_t)test_random_int(random, 1, max_rows);
@@ -79,6 +81,17 @@ window_begin(const Step *step, int64_t position)
     if (step->chunk > 0)
         return position / step->chunk * step->chunk;
     return step->window == 0 ? 0 : MAX(position + 1 - step->window, 0);
+}
+
+/* The position past the last that a row may see. */
+static int64_t
+window_end(const Step *step, int64_t row)
+{
+    int64_t position = step->positions[row], s = step->token_sequence[row];
+    int64_t length = step->start[s] + step->first_row[s + 1] - step->first_row[s];
+    if (!step->both_ways)
+        return position + 1;
+    return step->window == 0 ? length : MIN(length, position + step->window);
 }
 
 static int64_t
@@ -155,6 +168,7 @@ init_attention(TestCall *call, const Step *step, bool a8, TestRandom *random)
     call->parameters[4].i = step->window;
     call->parameters[5].f = step->softcap;
     call->parameters[6].i = step->chunk;
+    call->parameters[7].i = step->both_ways;
     test_call_clear(&plan);
 }
 
@@ -190,11 +204,12 @@ attend_in_double(const TestCall *call, const Step *step, int64_t row, int64_t he
     int64_t c = step->head_dim, g = step->n_kv_heads, group = head / (step->n_heads / g);
     int32_t position = step->positions[row];
     const float *q = (float *)call->arguments[0].data + row * row_floats(step) + head * c;
-    g_autofree double *weights = g_new0(double, position + 1);
+    int32_t end = (int32_t)window_end(step, row);
+    g_autofree double *weights = g_new0(double, end);
     double greatest = -INFINITY, sum = 0;
     const int32_t *table = step->page_table + step->token_sequence[row] * step->sequence_pages;
     int32_t begin = (int32_t)window_begin(step, position);
-    for (int32_t p = begin; p <= position; p++) {
+    for (int32_t p = begin; p < end; p++) {
         for (int64_t d = 0; d < c; d++)
             weights[p] += q[d] * call->parameters[3].f *
                           page_element(&call->arguments[4],
@@ -205,11 +220,11 @@ attend_in_double(const TestCall *call, const Step *step, int64_t row, int64_t he
     }
     if (step->has_sinks)
         sum = exp(((float *)call->arguments[8].data)[head] - greatest);
-    for (int32_t p = begin; p <= position; p++)
+    for (int32_t p = begin; p < end; p++)
         sum += weights[p] = exp(weights[p] - greatest);
     for (int64_t d = 0; d < c; d++) {
         result[d] = 0;
-        for (int32_t p = begin; p <= position; p++)
+        for (int32_t p = begin; p < end; p++)
             result[d] += weights[p] / sum *
                          page_element(&call->arguments[5],
                                       ((table[p / 64] * g + group) * 64 + p % 64) * c + d);
@@ -363,6 +378,40 @@ test_rope_alone(void)
     }
 }
 
+/* Pages of one step, in a scattered order: what rope_cache writes into pages of zeros. */
+static void
+test_rope_pages(void)
+{
+    TestRandom random = {22};
+    for (int i = 0; i < 12; i++) {
+        Step step = random_step(&random, 0, i % 3 == 0 ? 5 : 150);
+        TestCall pages, cache;
+        step.dtype = SUNDOG_DTYPE_F32;
+        int32_t n_used = 0;
+        for (int64_t s = 0; s < step.n_sequences; s++)
+            for (int64_t p = 0; p < (step.first_row[s + 1] - step.first_row[s] + 63) / 64; p++)
+                step.page_table[s * step.sequence_pages + p] = ++n_used;
+        for (int64_t p = 0; p < step.n_sequences * step.sequence_pages && i % 2 == 0; p++)
+            step.page_table[p] = n_used + 1 - MIN(step.page_table[p], n_used);
+        step.n_pages = (step.n_rows + 63) / 64 + step.n_sequences + 1;
+        init_rope_cache(&cache, &step, step.head_dim, &random);
+        pages = cache;
+        pages.kind = SUNDOG_OP_ROPE_PAGES;
+        test_call_check_all_sets(&pages);
+        cache = pages;
+        cache.kind = SUNDOG_OP_ROPE_CACHE;
+        for (int a = 5; a <= 6; a++)
+            memset(cache.arguments[a].data, 0, cache.n_bytes[a]);
+        g_autofree void *keys = g_memdup2(pages.expected[5], pages.n_bytes[5]);
+        g_autofree void *values = g_memdup2(pages.expected[6], pages.n_bytes[6]);
+        test_call_run(&cache, SUNDOG_HOST_PLAIN, 2, false);
+        g_assert_cmpmem(keys, pages.n_bytes[5], cache.arguments[5].data, pages.n_bytes[5]);
+        g_assert_cmpmem(values, pages.n_bytes[6], cache.arguments[6].data, pages.n_bytes[6]);
+        test_call_clear(&cache);
+        step_clear(&step);
+    }
+}
+
 int
 main(int argc, char *argv[])
 {
@@ -370,6 +419,7 @@ main(int argc, char *argv[])
     g_test_add_func("/kernels/rope-cache/is-right", test_rope_is_right);
     g_test_add_func("/kernels/rope-cache/sets-agree", test_rope_sets_agree);
     g_test_add_func("/kernels/rope/is-rope-cache-alone", test_rope_alone);
+    g_test_add_func("/kernels/rope-pages/is-rope-cache-into-zeros", test_rope_pages);
     g_test_add_func("/kernels/attention/plain-is-right", test_plain_is_right);
     g_test_add_func("/kernels/attention/sets-agree", test_sets_agree);
     return g_test_run();

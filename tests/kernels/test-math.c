@@ -44,6 +44,19 @@ test_tanh(void)
 }
 
 static void
+test_erf(void)
+{
+    double worst = 0;
+    for (float x = -12.0f; x < 12.0f; x += 0.00037f)
+        worst = MAX(worst, fabs(sundog_erf(x) - erf(x)));
+    g_test_message("erf: %.3g at most", worst);
+    g_assert_cmpfloat(worst, <, 0x1p-21);
+    g_assert_cmpfloat(sundog_erf(-INFINITY), ==, -1.0f);
+    g_assert_cmpfloat(sundog_erf(INFINITY), ==, 1.0f);
+    g_assert_true(isnan(sundog_erf(NAN)));
+}
+
+static void
 test_sin_cos(void)
 {
     double worst = 0;
@@ -87,6 +100,7 @@ main(int argc, char *argv[])
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/kernels/math/exp", test_exp);
     g_test_add_func("/kernels/math/tanh", test_tanh);
+    g_test_add_func("/kernels/math/erf", test_erf);
     g_test_add_func("/kernels/math/sin-cos", test_sin_cos);
     g_test_add_func("/kernels/math/half", test_half);
     return g_test_run();

@@ -3,6 +3,7 @@
 #include "kernels/contract/activation.h"
 #include "kernels/contract/gate.h"
 #include "kernels/contract/math.h"
+#include "kernels/contract/pool.h"
 #include "kernels/contract/rms-norm.h"
 #include "tests/kernels/call.h"
 #include <glib.h>
@@ -139,6 +140,10 @@ gate_in_double(SundogGate function, double gate, double up)
         return gate * (1 + tanh(u)) / 2 * up;
     case SUNDOG_GATE_RELU:
         return MAX(gate, 0) * up;
+    case SUNDOG_GATE_TANH:
+        return tanh(gate) * up;
+    case SUNDOG_GATE_GELU:
+        return gate * (1 + erf(gate / sqrt(2))) / 2 * up;
     default: /* clamped */
         gate = MIN(gate, 7);
         return gate / (1 + exp(-1.702 * gate)) * (CLAMP(up, -7, 7) + 1);
@@ -171,6 +176,36 @@ test_elementwise(void)
                                ? (double)a[k] + b[k]
                                : gate_in_double((SundogGate)function, a[k], is_alone ? 1 : b[k]);
             g_assert_cmpfloat(fabs(y[k] - truth), <=, 1e-6 * (1 + fabs(truth)));
+        }
+        test_call_clear(&call);
+    }
+}
+
+static void
+test_pool(void)
+{
+    static const int32_t first_row[] = {0, 1, 4, 4, 9, 10};
+    TestRandom random = {25};
+    for (int function = 0; function < SUNDOG_N_POOLS; function++) {
+        TestCall call;
+        test_call_init(&call, SUNDOG_OP_POOL);
+        test_call_add_floats(&call, 9, 100, &random);
+        memcpy(test_call_add(&call, SUNDOG_DTYPE_I32, 6, 1), first_row, sizeof first_row);
+        const float *y = test_call_add(&call, SUNDOG_DTYPE_F32, 5, 100);
+        call.parameters[0].i = function;
+        test_call_check_all_sets(&call);
+        const float *x = call.arguments[0].data;
+        for (int k = 0; k < 100; k++) {
+            double sum = 0;
+            for (int t = 4; t < 9; t++)
+                sum += x[t * 100 + k];
+            double truth = function == SUNDOG_POOL_MEAN    ? sum / 5
+                           : function == SUNDOG_POOL_FIRST ? x[400 + k]
+                                                           : x[800 + k];
+            g_assert_cmpfloat(fabs(y[300 + k] - truth), <, 1e-6);
+            g_assert_cmpfloat(y[k], ==, x[k]);
+            /* Without rows, and with one that is outside. */
+            g_assert_true(isnan(y[200 + k]) && isnan(y[400 + k]));
         }
         test_call_clear(&call);
     }
@@ -326,6 +361,7 @@ main(int argc, char *argv[])
     g_test_add_func("/kernels/rows/elementwise", test_elementwise);
     g_test_add_func("/kernels/rows/scale-and-softcap", test_scale_and_softcap);
     g_test_add_func("/kernels/rows/scale-queries", test_scale_queries);
+    g_test_add_func("/kernels/rows/pool", test_pool);
     g_test_add_func("/kernels/rows/move", test_rows_move);
     g_test_add_func("/kernels/rows/embed", test_embed);
     return g_test_run();

@@ -430,7 +430,7 @@ def save_tokenizer(folder):
     tokenizer.save(os.path.join(folder, 'tokenizer.json'), pretty=False)
 
 
-def convert(folder, path, quantized):
+def convert(folder, path, quantized, **options):
     import conversion
     import gguf
     logging.disable(logging.WARNING)
@@ -448,7 +448,7 @@ def convert(folder, path, quantized):
             inner.set_vocab = set_vocab
     with torch.inference_mode():
         made(pathlib.Path(folder), gguf.LlamaFileType[kind], pathlib.Path(path),
-             model_name='tiny', hparams=parameters).write()
+             model_name='tiny', hparams=parameters, **options).write()
 
 
 def write_numbers(path, model):
