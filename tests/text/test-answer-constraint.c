@@ -188,6 +188,7 @@ test_published(void)
                                         "deepseek-ai-DeepSeek-V3.2",
                                         "GLM-4.6",
                                         "moonshotai-Kimi-K2",
+                                        "LFM2.5-8B-A1B",
                                         "MiniMax-M1",
                                         "MiniMax-M2",
                                         "google-gemma-2-2b-it"};

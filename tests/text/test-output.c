@@ -327,6 +327,11 @@ static const SundogOutputSyntax coder = {.form = SUNDOG_CALL_TAGGED,
                                          .text_open = (char *)">",
                                          .value_open = (char *)">",
                                          .value_close = (char *)"</parameter>"};
+static const SundogOutputSyntax python = {.form = SUNDOG_CALL_PYTHONIC,
+                                          .section_open = (char *)"<|calls|>",
+                                          .section_close = (char *)"<|/calls|>",
+                                          .call_open = (char *)"",
+                                          .call_close = (char *)""};
 static const SundogOutputSyntax harmony = {.form = SUNDOG_CALL_HARMONY};
 
 #define CALL_A "<tool_call>\n{\"name\": \"a\", \"arguments\": {\"x\": \"}]\\\"\"}}\n</tool_call>"
@@ -381,6 +386,17 @@ static const struct {
      false,
      "<tool_call>\n{\"nome\": 3}\n</tool_call>",
      "c:<tool_call>\n{\"nome\": 3}\n</tool_call>|r:"},
+    /* Python's literals, and characters by their numbers. */
+    {&python,
+     {.takes_calls = true},
+     false,
+     "<|calls|>[a(x='it\\'s', y=[1, True, {\"k\": None}]), b()]<|/calls|>",
+     "c:|r:|a {\"x\":\"it's\",\"y\":[1,true,{\"k\":null}]}|b {}"},
+    {&python,
+     {.takes_calls = true},
+     false,
+     "<|calls|>[a(x=\"\\u00e9\\x41\\ud83d\\ude00\\t\\ud83d.\")]<|/calls|>",
+     "c:|r:|a {\"x\":\"éA😀\\t\ufffd.\"}"},
     /* Cut before the name, within arguments, and members in another order. */
     {&hermes, {.takes_calls = true}, true, "<tool_call>\n{\"name\": \"a", "c:|r:"},
     {&hermes,

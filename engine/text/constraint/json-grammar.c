@@ -15,6 +15,7 @@ sundog_json_grammar_init(SundogJsonGrammar *json, SundogAutomatonBuilder *builde
 {
     memset(json, 0xFF, sizeof *json);
     json->builder = builder;
+    json->is_python = false;
 }
 
 /* Makes *rule a state, unless it is one. */
@@ -301,10 +302,20 @@ sundog_json_grammar_get_array(SundogJsonGrammar *json)
     return json->array;
 }
 
+const char *
+sundog_json_grammar_get_word(const SundogJsonGrammar *json, const char *word)
+{
+    if (!json->is_python)
+        return word;
+    return *word == 't' ? "True" : *word == 'f' ? "False" : "None";
+}
+
 uint32_t
 sundog_json_grammar_get_value(SundogJsonGrammar *json)
 {
-    static const char *const words[] = {"true", "false", "null"};
+    const char *const words[] = {sundog_json_grammar_get_word(json, "true"),
+                                 sundog_json_grammar_get_word(json, "false"),
+                                 sundog_json_grammar_get_word(json, "null")};
     SundogAutomatonBuilder *builder = json->builder;
     if (!begin_rule(json, &json->value))
         return json->value;

@@ -12,6 +12,8 @@
 #define SUNDOG_JSON_NO_RULE UINT32_MAX
 typedef struct {
     SundogAutomatonBuilder *builder;
+    bool
+        is_python; /* with Python's words for true, false and null; to be set before the first rule */
     uint32_t space;
     uint32_t character; /* one of a string */
     uint32_t string;
@@ -24,6 +26,8 @@ typedef struct {
 
 void sundog_json_grammar_init(SundogJsonGrammar *json, SundogAutomatonBuilder *builder);
 
+/* "true", "false" or "null" as it is written here. */
+const char *sundog_json_grammar_get_word(const SundogJsonGrammar *json, const char *word);
 /* Each returns its rule. */
 uint32_t sundog_json_grammar_get_space(SundogJsonGrammar *json);
 uint32_t sundog_json_grammar_get_character(SundogJsonGrammar *json);

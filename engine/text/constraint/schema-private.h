@@ -117,7 +117,7 @@ JsonNode *sundog_schema_require_both(JsonNode *first, JsonNode *second);
 bool sundog_schema_has_others(JsonObject *schema, const char *key);
 /* The values that enum or const lists; the caller's, NULL where they list none. */
 JsonArray *sundog_schema_dup_values(JsonObject *schema);
-/* The values that a schema takes as texts of JSON, each once, where it takes only these; the caller's,
+/* The values that a schema takes as texts of the grammar, each once, where it takes only these; the caller's,
  * else NULL, maybe with an error. */
 GPtrArray *sundog_schema_list_values(SundogSchemaCompiler *compiler, JsonObject *schema);
 /* A value of enum or const. */

@@ -177,7 +177,11 @@ sundog_schema_list_values(SundogSchemaCompiler *compiler, JsonObject *schema)
         if (sundog_schema_holds(listed, value) || !is_left(compiler, schema, value))
             continue;
         json_array_add_element(listed, json_node_ref(value));
-        g_ptr_array_add(texts, sundog_json_print(value, false));
+        g_autofree char *text = sundog_json_print(value, false);
+        bool is_word =
+            JSON_NODE_HOLDS_NULL(value) || strcmp(text, "true") == 0 || strcmp(text, "false") == 0;
+        g_ptr_array_add(
+            texts, g_strdup(is_word ? sundog_json_grammar_get_word(compiler->json, text) : text));
     }
     return *compiler->error == NULL ? g_steal_pointer(&texts) : NULL;
 }

@@ -203,7 +203,7 @@ add_words(SundogSchemaCompiler *compiler, JsonObject *schema, const char *const 
     for (; *words != NULL; words++) {
         g_autoptr(JsonNode) value = sundog_json_parse(*words, strlen(*words), NULL);
         if (!sundog_schema_holds(excluded, value))
-            left[n_left++] = *words;
+            left[n_left++] = sundog_json_grammar_get_word(compiler->json, *words);
     }
     return n_left > 0 ? sundog_automaton_builder_add_choice(compiler->builder, from, left, n_left)
                       : sundog_schema_contradict(compiler, "not", "no value is left");

@@ -247,6 +247,64 @@ add_named_call(Maker *maker, uint32_t from, const Tool *tool)
     return add_schema(maker, from, tool->schema);
 }
 
+/* PYTHONIC: one argument as a rule, since it may follow others or not. */
+static uint32_t
+add_keyword_rule(Maker *maker, const char *name, JsonNode *schema)
+{
+    uint32_t rule = sundog_automaton_builder_add_state(maker->builder);
+    uint32_t end = add_schema(maker, add_text(maker, add_text(maker, rule, name), "="), schema);
+    if (end == FAILED)
+        return FAILED;
+    sundog_automaton_builder_accept(maker->builder, end);
+    return rule;
+}
+
+/* PYTHONIC: the arguments in the order of the schema; `first` and `later` are the states where none was
+ * written and where one was. */
+static uint32_t
+add_keywords(Maker *maker, uint32_t first, JsonNode *schema)
+{
+    SundogAutomatonBuilder *builder = maker->builder;
+    JsonObject *object =
+        schema != NULL && JSON_NODE_HOLDS_OBJECT(schema) ? json_node_get_object(schema) : NULL;
+    JsonObject *properties = get_object(object, "properties");
+    g_autoptr(GList) names = properties != NULL ? json_object_get_members(properties) : NULL;
+    uint32_t later = FAILED, to = sundog_automaton_builder_add_state(builder);
+    for (GList *name = names; name != NULL; name = name->next) {
+        uint32_t rule =
+            add_keyword_rule(maker, name->data, json_object_get_member(properties, name->data));
+        uint32_t end = sundog_automaton_builder_add_state(builder);
+        if (rule == FAILED)
+            return FAILED;
+        if (first != FAILED)
+            sundog_automaton_builder_add_empty(
+                builder, sundog_automaton_builder_add_call(builder, first, rule), end);
+        if (later != FAILED)
+            sundog_automaton_builder_add_empty(
+                builder,
+                sundog_automaton_builder_add_call(builder, add_text(maker, later, ", "), rule),
+                end);
+        if (is_required(object, name->data))
+            first = FAILED;
+        else if (later != FAILED)
+            sundog_automaton_builder_add_empty(builder, later, end);
+        later = end;
+    }
+    if (first != FAILED)
+        sundog_automaton_builder_add_empty(builder, first, to);
+    if (later != FAILED)
+        sundog_automaton_builder_add_empty(builder, later, to);
+    return to;
+}
+
+static uint32_t
+add_python_call(Maker *maker, uint32_t from, const Tool *tool)
+{
+    from = add_text(maker, add_text(maker, from, tool->name), "(");
+    uint32_t end = add_keywords(maker, from, tool->schema);
+    return end != FAILED ? add_text(maker, end, ")") : end;
+}
+
 static uint32_t
 add_harmony_call(Maker *maker, uint32_t from, const Tool *tool)
 {
@@ -265,6 +323,8 @@ add_call(Maker *maker, uint32_t from, const Tool *tool)
         return add_object_call(maker, from, tool);
     case SUNDOG_CALL_NAMED:
         return add_named_call(maker, from, tool);
+    case SUNDOG_CALL_PYTHONIC:
+        return add_python_call(maker, from, tool);
     case SUNDOG_CALL_HARMONY:
         return add_harmony_call(maker, from, tool);
     case SUNDOG_CALL_TAGGED:
@@ -327,19 +387,21 @@ add_calls(Maker *maker, uint32_t from)
     if (rule == FAILED)
         return FAILED;
     bool harmony = syntax->form == SUNDOG_CALL_HARMONY;
-    bool marked = !harmony && (*syntax->section_open != '\0' || *syntax->call_open != '\0');
+    bool is_list = syntax->is_list || syntax->form == SUNDOG_CALL_PYTHONIC;
+    bool marked =
+        is_list || (!harmony && (*syntax->section_open != '\0' || *syntax->call_open != '\0'));
     if (!harmony)
         from = add_spaced_mark(maker, from, syntax->section_open);
-    if (syntax->is_list)
+    if (is_list)
         from = add_text(maker, from, "[");
     uint32_t begin = sundog_automaton_builder_add_state(maker->builder);
     sundog_automaton_builder_add_empty(maker->builder, from, begin);
     uint32_t end = sundog_automaton_builder_add_call(maker->builder, begin, rule);
     if (maker->wanted->is_parallel && marked) {
-        uint32_t next = syntax->is_list ? add_text(maker, end, ",") : end;
+        uint32_t next = is_list ? add_text(maker, end, ",") : end;
         sundog_automaton_builder_add_empty(maker->builder, add_space(maker, next), begin);
     }
-    if (syntax->is_list)
+    if (is_list)
         end = add_text(maker, end, "]");
     if (!harmony && *syntax->section_close != '\0')
         end = add_mark(maker, add_space(maker, end), syntax->section_close);
@@ -412,6 +474,7 @@ sundog_answer_constraint_new(const SundogAnswerConstraint *wanted, GError **erro
                                : g_array_new(FALSE, FALSE, sizeof(uint32_t));
     Maker maker = {.wanted = wanted, .builder = builder, .controls = controls, .error = error};
     sundog_json_grammar_init(&maker.json, builder);
+    maker.json.is_python = wanted->calls && wanted->syntax->form == SUNDOG_CALL_PYTHONIC;
     uint32_t start = sundog_automaton_builder_add_state(builder);
     uint32_t from = add_reasoning(&maker, start);
     if (wanted->is_json || wanted->schema != NULL || wanted->grammar != NULL ||

@@ -30,18 +30,55 @@ find_close(const char *begin)
     return NULL;
 }
 
+/* The number in so many hexadecimal digits; false where there are not so many. */
+static bool
+read_hexadecimal(const char *text, size_t n_digits, gunichar *number)
+{
+    *number = 0;
+    for (size_t i = 0; i < n_digits; i++) {
+        if (!g_ascii_isxdigit(text[i]))
+            return false;
+        *number = *number << 4 | (gunichar)g_ascii_xdigit_value(text[i]);
+    }
+    return true;
+}
+
+/* A character by its number: \xNN, \uNNNN (in pairs for those beyond, as JSON has it) or \UNNNNNNNN. Returns
+ * how many bytes of text were taken, or 0 where it is none of these. */
+static size_t
+append_numbered(GString *plain, const char *text)
+{
+    size_t n_digits = *text == 'x' ? 2 : *text == 'u' ? 4 : *text == 'U' ? 8 : 0;
+    gunichar number, second;
+    if (n_digits == 0 || !read_hexadecimal(text + 1, n_digits, &number))
+        return 0;
+    size_t n_taken = n_digits + 1;
+    if (number >= 0xD800 && number < 0xDC00 && text[5] == '\\' && text[6] == 'u' &&
+        read_hexadecimal(text + 7, 4, &second) && second >= 0xDC00 && second < 0xE000) {
+        number = 0x10000 + ((number - 0xD800) << 10) + (second - 0xDC00);
+        n_taken += 6;
+    }
+    g_string_append_unichar(plain, g_unichar_validate(number) && number > 0 ? number : 0xFFFD);
+    return n_taken;
+}
+
 /* A quoted text as JSON has it; returns what follows it. */
 static const char *
 append_text(GString *json, const char *text, const char *end)
 {
+    static const char letters[] = "abfnrtv", values[] = "\a\b\f\n\r\t\v";
     char quote = *text;
     g_autoptr(GString) plain = g_string_new(NULL);
     for (text++; text < end && *text != quote; text++) {
+        size_t n_taken = *text == '\\' ? append_numbered(plain, text + 1) : 0;
+        if (n_taken > 0) {
+            text += n_taken;
+            continue;
+        }
         if (*text != '\\') {
             g_string_append_c(plain, *text);
             continue;
         }
-        static const char letters[] = "ntr", values[] = "\n\t\r";
         const char *known = text[1] != '\0' ? strchr(letters, text[1]) : NULL;
         g_string_append_c(plain, known != NULL ? values[known - letters] : text[1]);
         text++;
