@@ -160,6 +160,7 @@ find_fault(const SundogScheduler *scheduler, const SundogSubmit *submit, SundogF
     if (!scheduler->runner->scores &&
         (submit->n_scores > 0 || submit->top_n_sigma > 0 || submit->xtc_probability > 0 ||
          (submit->typical_p > 0 && submit->typical_p < 1))) {
+        *code = SUNDOG_FAULT_UNSUPPORTED;
         return g_strdup(
             "log probabilities, top_n_sigma, typical_p and xtc are not there for a core of "
             "this GPU: use one of the target host");

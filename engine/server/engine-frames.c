@@ -151,6 +151,17 @@ take_finish(SundogEngine *engine, GVariant *payload)
     sundog_engine_end_request(engine, generation, states[finish.reason], NULL);
 }
 
+/* What of a request not every target's kernels have. */
+static const char *
+find_rare_field(const SundogSubmit *submit)
+{
+    if (submit->n_scores > 0)
+        return "logprobs";
+    if (submit->top_n_sigma > 0)
+        return "top_n_sigma";
+    return submit->xtc_probability > 0 ? "xtc_probability" : "typical_p";
+}
+
 static SundogApiError *
 error_of_fault(const SundogEngine *engine, const SundogGeneration *generation,
                const SundogFault *fault)
@@ -160,6 +171,11 @@ error_of_fault(const SundogEngine *engine, const SundogGeneration *generation,
     if (fault->code == SUNDOG_FAULT_BAD_REQUEST)
         return sundog_api_error_new(SUNDOG_API_ERROR_INVALID_VALUE, "prompt", "prompt", fault->text,
                                     NULL);
+    if (fault->code == SUNDOG_FAULT_UNSUPPORTED) {
+        const char *field = find_rare_field(&generation->submit);
+        return sundog_api_error_new(SUNDOG_API_ERROR_INVALID_VALUE, field, field, fault->text,
+                                    NULL);
+    }
     if (fault->code == SUNDOG_FAULT_CONSTRAINT)
         return sundog_api_error_new(SUNDOG_API_ERROR_INVALID_VALUE, "response_format",
                                     "response_format", fault->text, NULL);

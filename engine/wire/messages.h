@@ -54,6 +54,7 @@ const char *sundog_message_signature(uint32_t number);
     X(CONTEXT_LENGTH, "context_length") /* prompt and answer cannot fit the context */ \
     X(NOT_FINITE, "not_finite")         /* NaN or infinity in the logits */            \
     X(BAD_REQUEST, "bad_request")       /* token out of range, value out of range */   \
+    X(UNSUPPORTED, "unsupported")       /* the core's target has no kernel for it */   \
     X(CONSTRAINT, "constraint")         /* it cannot be read, or cannot be followed */ \
     X(INTERNAL, "internal")
 

@@ -163,7 +163,7 @@ test_without_scores(void)
         Answer *answer = fake_engine_submit(&engine, &request);
         fake_engine_run(&engine);
         g_assert_cmpint(answer->faulted, ==, id < 5);
-        g_assert_cmpint(answer->fault, ==, id < 5 ? SUNDOG_FAULT_BAD_REQUEST : 0);
+        g_assert_cmpint(answer->fault, ==, id < 5 ? SUNDOG_FAULT_UNSUPPORTED : 0);
     }
     fake_engine_stop(&engine);
 }

@@ -28,6 +28,7 @@ static const struct {
     {"H", "STOP", "\"logprobs\":true,\"stop\":[\"STOP\"]", "", NULL},
     {"I", "a京b", "\"logprobs\":true,\"stop\":[\"京\"]", "a", NULL},
     {"X", "dé", NULL, NULL, NULL},
+    {"Z", NULL, NULL, NULL, NULL}, /* the engine's core is for a target that cannot */
 };
 
 static char *
@@ -49,9 +50,9 @@ start(void)
     g_autofree char *hello = tokens_of("Hello");
     g_autoptr(GString) script = g_string_new("{\"ready\":{\"n_vocabulary\":262},\"requests\":[");
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-        g_autofree char *tokens = tokens_of(cases[i].answer);
-        g_string_append_printf(script, "{\"prompt_has\":%d,\"tokens\":%s},", cases[i].prompt[0],
-                               tokens);
+        g_autofree char *tokens = cases[i].answer ? tokens_of(cases[i].answer) : NULL;
+        g_string_append_printf(script, "{\"prompt_has\":%d,\"%s\":%s},", cases[i].prompt[0],
+                               tokens ? "tokens" : "fault", tokens ? tokens : "\"unsupported\"");
     }
     g_string_append_printf(script, "{\"tokens\":%s}]}", hello);
     harness_make_core("tiny", script->str);
@@ -388,6 +389,14 @@ test_refused(void)
                             refused[i].members);
         reply_assert_error(client_post(harness->port, refused[i].path, body), 400, refused[i].code,
                            refused[i].param);
+    }
+    static const char *const fields[] = {"typical_p", "top_n_sigma", "xtc_probability"};
+    for (size_t i = 0; i <= G_N_ELEMENTS(fields); i++) {
+        const char *field = i < G_N_ELEMENTS(fields) ? fields[i] : "logprobs";
+        g_autofree char *body = g_strdup_printf("{\"prompt\":\"Z\",\"%s\":%s}", field,
+                                                i < G_N_ELEMENTS(fields) ? "0.5" : "1");
+        reply_assert_error(client_post(harness->port, COMPLETIONS, body), 400, "invalid_value",
+                           field);
     }
 }
 
