@@ -158,7 +158,8 @@ sundog_engine_waits_for_others(const SundogEngine *engine)
 static uint64_t
 get_bytes(const SundogEngine *engine, uint64_t before_ready)
 {
-    if (!engine->process && !engine->backoff_timer)
+    bool is_on = engine->process || engine->backoff_timer;
+    if (!is_on || !engine->granted_bytes)
         return 0;
     return engine->ready.memory_bytes ? engine->ready.memory_bytes : before_ready;
 }

@@ -128,8 +128,8 @@ bool sundog_engine_is_unused(const SundogEngine *engine);
 bool sundog_engine_has_failed_lately(const SundogEngine *engine);
 /* It was granted memory once more after a failure, and waits until others have let go of theirs. */
 bool sundog_engine_waits_for_others(const SundogEngine *engine);
-/* Of the process, at least and at most: as it said when it was ready, before that what it needs and what
- * it was granted; 0 without one. */
+/* Of what was granted to the process, at least and at most: as it said when it was ready, before that what
+ * it needs and what it was granted; 0 without a process or a bound. */
 uint64_t sundog_engine_get_least_bytes(const SundogEngine *engine);
 uint64_t sundog_engine_get_most_bytes(const SundogEngine *engine);
 int64_t sundog_engine_get_used_us(const SundogEngine *engine); /* last, monotonic */

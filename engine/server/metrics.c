@@ -67,12 +67,13 @@ take_sample(const SundogServer *server, const char *name)
     sample.counters = sundog_supervisor_get_counters(server->supervisor, name);
     if (!engine)
         return sample;
+    const SundogReady *ready = sundog_engine_get_ready(engine);
     const SundogRequestQueue *queue = sundog_engine_get_queue(engine);
     sample.statistics = *sundog_engine_get_statistics(engine);
     sample.n_running = sundog_request_queue_get_n_running(queue);
     sample.n_waiting = sundog_request_queue_get_n_waiting(queue);
-    sample.memory_bytes = sundog_engine_get_least_bytes(engine);
-    sample.is_loaded = sundog_engine_get_ready(engine) != NULL;
+    sample.memory_bytes = ready ? ready->memory_bytes : 0;
+    sample.is_loaded = ready != NULL;
     return sample;
 }
 

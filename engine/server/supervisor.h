@@ -8,8 +8,8 @@
  * a request for a core that is loaded waits for another's load only where the two do not fit together.
  *
  * The budget counts what cores for this processor take, as planned before they are loaded and as the
- * engines say after. What lies on a GPU the engine alone can count: where it does not fit, idle engines
- * on that target are ended and it is tried once more.
+ * engines say after. What lies on a GPU the engine alone can count, and it is not of this budget: where it does
+ * not fit, idle engines on that target are ended and it is tried once more.
  *
  * Each engine has a thread for each processor core, since mostly one works at a time; those of an idle
  * one sleep. Two that work share the processors as the system sees fit.
