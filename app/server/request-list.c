@@ -143,7 +143,9 @@ fill_row(GtkWidget *widget, JsonObject *request)
     g_autofree char *facts = dup_facts(request);
     const char *model = sundog_json_get_string(request, "model", "");
     const char *endpoint = sundog_json_get_string(request, "endpoint", "");
-    g_autofree char *title = g_strdup_printf("%s  %s", model, endpoint);
+    const char *key = sundog_json_get_string(request, "key", NULL);
+    g_autofree char *title = key ? g_strdup_printf("%s  %s  %s", key, model, endpoint)
+                                 : g_strdup_printf("%s  %s", model, endpoint);
     g_free(row->id);
     row->id = g_strdup(sundog_json_get_string(request, "id", ""));
     gtk_label_set_text(row->title, title);
