@@ -205,7 +205,7 @@ check_vocabularies(const Engine *engine, GError **error)
     return false;
 }
 
-/* The small core comes first, with a share of the memory: what it takes, the large one plans around. */
+/* The small core comes first: what it takes, the large one plans around. */
 static bool
 open_cores(Engine *engine, const Arguments *arguments, GError **error)
 {

@@ -81,8 +81,8 @@ bool sundog_cache_guess(SundogCache *cache, SundogSequenceState *state);
 void sundog_cache_extend(SundogCache *cache, SundogSequenceState *state, uint32_t n_valid);
 /* After a finished step: the state of the first n_valid tokens is written, and what was guessed behind
  * them is taken back. Where there is recurrent state, that leaves no more than there was before
- * the guesses: the tokens that proved right run again. Full pages can be shared
- * from here on; an entry of the page table may change to an equal page that was there before. */
+ * the guesses: the tokens that proved right run again. Full pages can be shared from here on; an entry
+ * of the page table may change to an equal page that was there before. */
 void sundog_cache_advance(SundogCache *cache, SundogSequenceState *state, const uint32_t *tokens,
                           uint32_t n_valid);
 /* Leaves a copy of the last page, which is not full, for others that go on from the same tokens while this

@@ -9,7 +9,7 @@
  * as if it ran alone, with the random numbers of its own position, and counts only while every guess
  * before it was the token sampled: so that what comes out is the same, bit for bit, with drafts and
  * without. Recurrent state that has taken a wrong guess in is given up for a copy from before the step, and
- * what was right runs again in the next one.
+ * what was right runs again in the next one. Who guesses: drafting.h.
  *
  * Followers: a request that names an older one with the same prompt waits until that prompt is computed,
  * and then shares its pages; the last one, which is not full, as a copy. So choices of one answer branch.

@@ -5,8 +5,8 @@
  * Plays a trace through the scheduler on a machine of the given speeds (as `sundog bench` measures
  * them) and prints what its requests would wait for, beside what no schedule could beat; with guesses, of
  * which n-grams are right for a share of the answers' tokens and a small core for another, beside the same
- * without. A line of the
- * trace is a request: its arrival in milliseconds, the tokens of its prompt and of its answer.
+ * without. A line of the trace is a request: its arrival in milliseconds, the tokens of its prompt and
+ * of its answer.
  */
 
 #include "tests/schedule/simulation.h"

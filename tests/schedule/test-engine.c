@@ -1,7 +1,7 @@
 /*
  * sundog-engine with a real core, through its pipe. Arguments: the engine, a GGUF file; or `--cached`
  * and the name of one in the tests' cache, which is skipped where it is missing; or `--recurrent` and a
- * file of a model with recurrent state, whose prefixes are reused at their ends alone. What is asked of a
+ * file of a model with recurrent state, whose prefixes are reused at checkpoints alone. What is asked of a
  * large model is less, for the time it takes; with `--scheme` before the file, what its cache can do alone.
  */
 
