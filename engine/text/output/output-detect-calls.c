@@ -7,6 +7,7 @@
 #include "engine/text/output/output-probe.h"
 
 #include "engine/format/json.h"
+#include "engine/text/output/output-parser.h"
 #include <string.h>
 
 #define MAX_CLOSE_BYTES 100
@@ -291,6 +292,48 @@ is_marked(const SundogOutputSyntax *syntax)
     return *syntax->section_open != '\0' || *syntax->call_open != '\0';
 }
 
+/* What a parser hears of the one call. */
+typedef struct {
+    GString *name;
+    GString *arguments;
+    unsigned n_calls;
+} Heard;
+
+static void
+on_call(unsigned index, const char *name, void *data)
+{
+    Heard *heard = data;
+    g_string_assign(heard->name, name);
+    heard->n_calls++;
+}
+
+static void
+on_arguments(unsigned index, const char *text, size_t n_bytes, void *data)
+{
+    g_string_append_len(((Heard *)data)->arguments, text, (gssize)n_bytes);
+}
+
+/* Whether the syntax reads what the template wrote: one that does not is none, whatever stands there. */
+static bool
+reads_back(const SundogOutputSyntax *syntax, const char *text)
+{
+    static const SundogOutputCalls calls = {.call = on_call, .arguments = on_arguments};
+    g_autoptr(GString) name = g_string_new(NULL);
+    g_autoptr(GString) arguments = g_string_new(NULL);
+    g_autoptr(JsonNode) tools = sundog_json_parse(TOOLS, strlen(TOOLS), NULL);
+    const SundogOutputOptions options = {
+        .reasons = true, .takes_calls = true, .tools = json_node_get_array(tools)};
+    Heard heard = {name, arguments, 0};
+    g_autoptr(SundogOutputParser) parser =
+        sundog_output_parser_new(syntax, &options, &calls, &heard);
+    sundog_output_parser_feed(parser, text, strlen(text));
+    sundog_output_parser_finish(parser, true);
+    g_autoptr(JsonNode) got = sundog_json_parse(arguments->str, arguments->len, NULL);
+    g_autoptr(JsonNode) wanted = sundog_json_parse(ARGUMENTS, strlen(ARGUMENTS), NULL);
+    return heard.n_calls == 1 && strcmp(name->str, NAME) == 0 && got != NULL &&
+           json_node_equal(got, wanted);
+}
+
 void
 sundog_output_detect_calls(SundogOutputSyntax *syntax, SundogProbe *probe)
 {
@@ -307,12 +350,14 @@ sundog_output_detect_calls(SundogOutputSyntax *syntax, SundogProbe *probe)
     if (name == NULL)
         return;
     cut_end(probe, name);
-    if (detect_object(syntax, begin, two))
+    if (detect_object(syntax, begin, two) && reads_back(syntax, begin))
         return;
     clear_calls(syntax);
-    if (detect_pythonic(syntax, begin) || (detect_named(syntax, begin, two) && is_marked(syntax)))
+    if ((detect_pythonic(syntax, begin) ||
+         (detect_named(syntax, begin, two) && is_marked(syntax))) &&
+        reads_back(syntax, begin))
         return;
     clear_calls(syntax);
-    if (!detect_tagged(syntax, begin, two) || !is_marked(syntax))
+    if (!detect_tagged(syntax, begin, two) || !is_marked(syntax) || !reads_back(syntax, begin))
         clear_calls(syntax);
 }

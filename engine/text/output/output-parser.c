@@ -82,6 +82,27 @@ sundog_output_find(const SundogOutputParser *parser, const char *mark)
     return found != NULL ? found - parser->held->str : -1;
 }
 
+bool
+sundog_output_find_first(const SundogOutputParser *parser, const char *const *marks, size_t n_marks,
+                         size_t *which, size_t *first)
+{
+    *which = n_marks;
+    for (size_t i = 0; i < n_marks; i++) {
+        gssize at = sundog_output_find(parser, marks[i]);
+        if (at >= 0 && (*which == n_marks || (size_t)at < *first)) {
+            *first = (size_t)at;
+            *which = i;
+        }
+    }
+    for (size_t i = 0; i < n_marks && *which < n_marks && !parser->is_final; i++) {
+        size_t n_partial = sundog_output_count_partial(parser, marks[i]);
+        size_t begin = parser->held->len - n_partial;
+        if (n_partial > 0 && (begin < *first || (begin == *first && i < *which)))
+            return false;
+    }
+    return true;
+}
+
 size_t
 sundog_output_count_partial(const SundogOutputParser *parser, const char *mark)
 {
@@ -206,27 +227,20 @@ step_content(SundogOutputParser *parser)
     const char *marks[] = {parser->options.reasons ? syntax->reasoning_open : NULL,
                            parser->options.reasons ? syntax->reasoning_close : NULL,
                            calls ? syntax->section_open : NULL, calls ? syntax->call_open : NULL};
-    gssize first = -1;
-    size_t which = 0;
+    size_t which, first;
     if (parser->begins && is_bare_form(parser)) {
         if (step_bare(parser))
             return true;
         if (!parser->is_final && strspn(parser->held->str, " \t\r\n") == parser->held->len)
             return false;
     }
-    for (size_t i = 0; i < G_N_ELEMENTS(marks); i++) {
-        gssize at = sundog_output_find(parser, marks[i]);
-        if (at >= 0 && (first < 0 || at < first)) {
-            first = at;
-            which = i;
-        }
-    }
-    if (first < 0)
+    bool is_settled = sundog_output_find_first(parser, marks, G_N_ELEMENTS(marks), &which, &first);
+    if (!is_settled || which == G_N_ELEMENTS(marks))
         return give_settled(parser, marks, G_N_ELEMENTS(marks));
-    size_t n_text = count_before_space(parser->held->str, (size_t)first);
+    size_t n_text = count_before_space(parser->held->str, first);
     g_autofree char *raw =
-        g_strndup(parser->held->str + n_text, (gsize)first - n_text + strlen(marks[which]));
-    give_until(parser, (size_t)first, marks[which]);
+        g_strndup(parser->held->str + n_text, first - n_text + strlen(marks[which]));
+    give_until(parser, first, marks[which]);
     parser->trims = true;
     if (which == 0) {
         parser->state = SUNDOG_OUTPUT_REASONING;
@@ -353,18 +367,18 @@ step_section(SundogOutputParser *parser)
         sundog_output_open_call(parser);
         return true;
     }
-    for (size_t i = 0; i < G_N_ELEMENTS(marks); i++)
-        if (sundog_output_starts_with(parser, marks[i])) {
-            sundog_output_take(parser, strlen(marks[i]));
-            if (i == 1)
-                sundog_output_open_call(parser);
-            else if (i == 2 && parser->n_in_section > 0)
-                end_section(parser);
-            return true;
-        }
-    for (size_t i = 0; i < G_N_ELEMENTS(marks); i++)
+    for (size_t i = 0; i < G_N_ELEMENTS(marks); i++) {
         if (sundog_output_may_start_with(parser, marks[i]))
             return false;
+        if (!sundog_output_starts_with(parser, marks[i]))
+            continue;
+        sundog_output_take(parser, strlen(marks[i]));
+        if (i == 1)
+            sundog_output_open_call(parser);
+        else if (i == 2 && parser->n_in_section > 0)
+            end_section(parser);
+        return true;
+    }
     if (parser->n_in_section == 0)
         sundog_output_revert(parser);
     else
@@ -397,29 +411,23 @@ step_name(SundogOutputParser *parser)
     bool tagged = syntax->form == SUNDOG_CALL_TAGGED;
     const char *marks[] = {syntax->name_close, tagged ? syntax->key_open : NULL,
                            tagged ? syntax->call_close : NULL};
-    gssize end = -1;
-    size_t which = 0;
-    for (size_t i = 0; i < G_N_ELEMENTS(marks); i++) {
-        gssize at = sundog_output_find(parser, marks[i]);
-        if (at >= 0 && (end < 0 || at < end)) {
-            end = at;
-            which = i;
-        }
-    }
-    if (end < 0) {
+    size_t which, end = 0;
+    if (!sundog_output_find_first(parser, marks, G_N_ELEMENTS(marks), &which, &end))
+        return false;
+    if (which == G_N_ELEMENTS(marks)) {
         if (!parser->is_final && parser->held->len <= MAX_NAME_BYTES)
             return false;
         sundog_output_revert(parser);
         return true;
     }
-    g_autofree char *name = g_strstrip(g_strndup(parser->held->str, (gsize)end));
+    g_autofree char *name = g_strstrip(g_strndup(parser->held->str, end));
     if (syntax->has_index)
         cut_index(name);
     if (!is_name(name)) {
         sundog_output_revert(parser);
         return true;
     }
-    sundog_output_take(parser, (size_t)end + (which == 0 ? strlen(marks[0]) : 0));
+    sundog_output_take(parser, end + (which == 0 ? strlen(marks[0]) : 0));
     sundog_output_begin_call(parser, name);
     parser->state = tagged                         ? SUNDOG_OUTPUT_KEYS
                     : *syntax->extra_close != '\0' ? SUNDOG_OUTPUT_EXTRA

@@ -61,6 +61,10 @@ bool sundog_output_starts_with(const SundogOutputParser *parser, const char *mar
 bool sundog_output_may_start_with(const SundogOutputParser *parser, const char *mark);
 /* Where a mark first stands, or -1; "" is nowhere. */
 gssize sundog_output_find(const SundogOutputParser *parser, const char *mark);
+/* Which of the marks (some NULL) stands first, the earlier in the list where two begin together, and where:
+ * at *first. n_marks where there is none; false where more may yet complete one that goes before. */
+bool sundog_output_find_first(const SundogOutputParser *parser, const char *const *marks,
+                              size_t n_marks, size_t *which, size_t *first);
 /* How many bytes at the end of what is held may begin the mark. */
 size_t sundog_output_count_partial(const SundogOutputParser *parser, const char *mark);
 /* Takes bytes off the beginning; they are kept in `raw` while a call has no name. */

@@ -5,12 +5,6 @@
 #include "engine/format/json.h"
 #include <string.h>
 
-#define TOOL(name)                                                                             \
-    "{\"type\": \"function\", \"function\": {\"name\": \"" name "\", \"description\": \"d\", " \
-    "\"parameters\": {\"type\": \"object\", \"properties\": {\"" KEY "\": {\"type\": "         \
-    "\"string\", \"description\": \"d\"}, \"" OTHER_KEY "\": {\"type\": \"integer\", "         \
-    "\"description\": \"d\"}}, \"required\": [\"" KEY "\"]}}}"
-
 static void
 set_token(JsonObject *variables, const SundogTokenizer *tokenizer, const char *name, uint32_t token)
 {
@@ -27,8 +21,7 @@ sundog_probe_render(const SundogProbe *probe, const char *message, bool with_too
     g_autofree char *json = g_strdup_printf(
         "{\"messages\": [{\"role\": \"user\", \"content\": \"" QUESTION "\"}%s%s], \"tools\": %s, "
         "\"add_generation_prompt\": %s}",
-        message != NULL ? ", " : "", message != NULL ? message : "",
-        with_tools ? "[" TOOL(NAME) ", " TOOL(SECOND_NAME) "]" : "null",
+        message != NULL ? ", " : "", message != NULL ? message : "", with_tools ? TOOLS : "null",
         message != NULL ? "false" : "true");
     g_autoptr(JsonNode) node = sundog_json_parse(json, strlen(json), NULL);
     JsonObject *variables = json_node_get_object(node);

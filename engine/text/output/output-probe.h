@@ -17,6 +17,13 @@
 #define OTHER_VALUE "1747"
 #define ARGUMENTS "{\"" KEY "\": \"" VALUE "\", \"" OTHER_KEY "\": " OTHER_VALUE "}"
 
+#define TOOL(name)                                                                             \
+    "{\"type\": \"function\", \"function\": {\"name\": \"" name "\", \"description\": \"d\", " \
+    "\"parameters\": {\"type\": \"object\", \"properties\": {\"" KEY "\": {\"type\": "         \
+    "\"string\", \"description\": \"d\"}, \"" OTHER_KEY "\": {\"type\": \"integer\", "         \
+    "\"description\": \"d\"}}, \"required\": [\"" KEY "\"]}}}"
+#define TOOLS "[" TOOL(NAME) ", " TOOL(SECOND_NAME) "]"
+
 typedef struct {
     const SundogTemplate *chat_template;
     const SundogTokenizer *tokenizer;

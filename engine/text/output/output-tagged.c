@@ -94,15 +94,14 @@ step_key(SundogOutputParser *parser)
 {
     const SundogOutputSyntax *syntax = parser->syntax;
     bool differ = strcmp(syntax->text_open, syntax->value_open) != 0;
-    gssize text = sundog_output_find(parser, syntax->text_open);
-    gssize value = sundog_output_find(parser, syntax->value_open);
-    gssize end = text < 0 || (value >= 0 && value < text) ? value : text;
-    if (end < 0)
+    const char *const marks[] = {syntax->text_open, syntax->value_open};
+    size_t which, end = 0;
+    if (!sundog_output_find_first(parser, marks, G_N_ELEMENTS(marks), &which, &end) ||
+        which == G_N_ELEMENTS(marks))
         return false;
-    g_autofree char *key = g_strstrip(g_strndup(parser->held->str, (gsize)end));
-    parser->is_text = differ ? end == text : wants_text(parser, key);
-    const char *mark = end == text ? syntax->text_open : syntax->value_open;
-    sundog_output_take(parser, (size_t)end + strlen(mark));
+    g_autofree char *key = g_strstrip(g_strndup(parser->held->str, end));
+    parser->is_text = differ ? which == 0 : wants_text(parser, key);
+    sundog_output_take(parser, end + strlen(marks[which]));
     give_string(parser, parser->had_member ? ", \"" : "{\"");
     give_escaped(parser, key, strlen(key));
     give_string(parser, parser->is_text ? "\": \"" : "\": ");
