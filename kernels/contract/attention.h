@@ -21,7 +21,7 @@
  * Where pages are bf16, products go by pairs, as processors with such products add them (VDPBF16PS): q' and,
  * in o_j, e are rounded to bf16, magnitudes below 2^-40 to zero (math.h's factors, as the pages hold them),
  * and of dimensions 2 j and 2 j + 1, or such positions, the second is added first. Where the second is past
- * the last, the first is added alone. e[i] is zero unless s[i] - m_j is at least SUNDOG_ATTENTION_LOWEST.
+ * the last, the first is added alone. e[i] is zero where s[i] - m_j is below SUNDOG_ATTENTION_LOWEST.
  *
  * softcap > 0: s[i] becomes softcap * tanh(s[i] / softcap), math.h's, before anything else is done.
  * window > 0: a row sees its own position and the window - 1 before it. Pages that end before those are

@@ -56,7 +56,7 @@ round_factor(bool by_pairs, float value)
 static float
 weigh(bool by_pairs, float difference)
 {
-    return by_pairs && !(difference >= SUNDOG_ATTENTION_LOWEST) ? 0 : sundog_exp(difference);
+    return by_pairs && difference < SUNDOG_ATTENTION_LOWEST ? 0 : sundog_exp(difference);
 }
 
 /* Scores of a page's positions; returns the greatest. */

@@ -106,11 +106,11 @@ sundog_vector_select(SundogVector mask, SundogVector a, SundogVector b)
     return _mm512_or_ps(_mm512_and_ps(mask, a), _mm512_andnot_ps(mask, b));
 }
 
-/* v where a >= b, else zero. */
+/* v, or zero where a < b; v where either is NaN. */
 SUNDOG_INLINE SundogVector
-sundog_vector_where_at_least(SundogVector a, SundogVector b, SundogVector v)
+sundog_vector_unless_below(SundogVector a, SundogVector b, SundogVector v)
 {
-    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(a, b, _CMP_GE_OQ), v);
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(a, b, _CMP_NLT_UQ), v);
 }
 
 /* math.h's factor of products by pairs, as a float. */
@@ -266,12 +266,12 @@ sundog_vector_select(SundogVector mask, SundogVector a, SundogVector b)
                           _mm256_blendv_ps(b.high, a.high, mask.high)};
 }
 
-/* v where a >= b, else zero. */
+/* v, or zero where a < b; v where either is NaN. */
 SUNDOG_INLINE SundogVector
-sundog_vector_where_at_least(SundogVector a, SundogVector b, SundogVector v)
+sundog_vector_unless_below(SundogVector a, SundogVector b, SundogVector v)
 {
-    return (SundogVector){_mm256_and_ps(_mm256_cmp_ps(a.low, b.low, _CMP_GE_OQ), v.low),
-                          _mm256_and_ps(_mm256_cmp_ps(a.high, b.high, _CMP_GE_OQ), v.high)};
+    return (SundogVector){_mm256_and_ps(_mm256_cmp_ps(a.low, b.low, _CMP_NLT_UQ), v.low),
+                          _mm256_and_ps(_mm256_cmp_ps(a.high, b.high, _CMP_NLT_UQ), v.high)};
 }
 
 SUNDOG_INLINE __m256
@@ -376,10 +376,9 @@ sundog_vector_exp(SundogVector x)
     return sundog_vector_exp_in_range(x);
 }
 
-/* The exponential of x from `lowest` on, which is in its range, to 0; zero of what is below, and of NaN. */
+/* The exponential of x from `lowest` on, which is in its range, to 0; zero of what is below. */
 SUNDOG_INLINE SundogVector
 sundog_vector_exp_above(SundogVector x, const float lowest)
 {
-    return sundog_vector_where_at_least(x, sundog_vector_set(lowest),
-                                        sundog_vector_exp_in_range(x));
+    return sundog_vector_unless_below(x, sundog_vector_set(lowest), sundog_vector_exp_in_range(x));
 }

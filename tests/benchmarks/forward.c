@@ -48,7 +48,8 @@ prepare_core(const char *folder, const char *path, GError **error)
     return sundog_core_open(core, keyring, error);
 }
 
-/* Bytes of the weights that every step reads whole: all but the tables of which it takes rows. */
+/* Bytes of the weights that steps read whole: all but the tables of which they take rows. Experts count as if
+ * all were chosen, which a step of few tokens does not do. */
 static uint64_t
 count_weight_bytes(const SundogCore *core)
 {
