@@ -316,6 +316,27 @@ check_gated_norm(Check *check)
               n_columns, head_dim);
 }
 
+/* As many coefficients as pairs of streams, which are all of one size. */
+static void
+check_streams(Check *check)
+{
+    int64_t from = sundog_contract_get_letter(&check->contract, 'A');
+    int64_t to = sundog_contract_get_letter(&check->contract, 'B');
+    int64_t n_coefficients = sundog_contract_get_letter(&check->contract, 'C');
+    int64_t size = sundog_contract_get_letter(&check->contract, 'D');
+    int64_t n_from = sundog_contract_get_parameter(&check->contract, "n_from");
+    int64_t n_to = sundog_contract_get_parameter(&check->contract, "n_to");
+    if (check->operation->kind == SUNDOG_OP_MIX &&
+        (from % n_from != 0 || to != from / n_from * n_to || n_coefficients != n_from * n_to))
+        fault(check, "y",
+              "has %" G_GINT64_FORMAT " columns, %" G_GINT64_FORMAT " streams of %" G_GINT64_FORMAT
+              " columns in %" G_GINT64_FORMAT " with %" G_GINT64_FORMAT " coefficients",
+              to, n_to, from, n_from, n_coefficients);
+    if (check->operation->kind == SUNDOG_OP_MATCH_NORM && (size < 1 || from % size != 0))
+        fault(check, "x", "has %" G_GINT64_FORMAT " columns, not a multiple of %" G_GINT64_FORMAT,
+              from, size);
+}
+
 static void
 check_take(Check *check)
 {
@@ -440,9 +461,10 @@ check_heads(Check *check)
 static bool
 is_count(const char *name)
 {
-    static const char *const counts[] = {
-        "head_dim",    "period",  "n_experts", "n_used", "n_groups", "n_groups_used", "group_best",
-        "n_key_heads", "key_dim", "value_dim", "width",  "stride",   "size"};
+    static const char *const counts[] = {"head_dim", "period",        "n_experts",  "n_used",
+                                         "n_groups", "n_groups_used", "group_best", "n_key_heads",
+                                         "n_from",   "n_to",          "key_dim",    "value_dim",
+                                         "width",    "stride",        "size"};
     for (size_t i = 0; i < G_N_ELEMENTS(counts); i++)
         if (strcmp(name, counts[i]) == 0)
             return true;
@@ -523,5 +545,6 @@ sundog_operation_check(const SundogProgram *program, uint32_t index, SundogExpre
     check_heads_of_state(&check);
     check_group_norm(&check);
     check_gated_norm(&check);
+    check_streams(&check);
     check_take(&check);
 }

@@ -37,8 +37,8 @@ find_family(SundogKeys *keys)
 }
 
 /* What nothing has asked about might change what the model computes. The vocabulary's size is compared
- * later, as the sizes of tensors are, and the others do not: notes of how the file was made, names, and sections of positions, which are all
- * alike where there is nothing but text. */
+ * later, as the sizes of tensors are, and the others do not: notes of how the file was made, names, sections
+ * of positions, which are all alike where there is nothing but text, and layers that take in what was seen. */
 static void
 refuse_unknown_settings(SundogKeys *keys)
 {
@@ -46,6 +46,7 @@ refuse_unknown_settings(SundogKeys *keys)
                                            "tensor_data_layout",
                                            "rope.scaling.finetuned",
                                            "rope.dimension_sections",
+                                           "n_deepstack_layers",
                                            "dense_2_feat_in",
                                            "dense_2_feat_out",
                                            "dense_3_feat_in",
@@ -144,7 +145,9 @@ read_sizes(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *
                                                        dimensions->n_layers, MAX_FEATURES);
     dimensions->layer_input_size = sundog_keys_read_number_or(
         keys, "embedding_length_per_layer_input", MAX_FEATURES / MAX_LAYERS, 0);
-    /* Some files say it under both names. */
+    /* Some files of root mean square norms say it under both names. */
+    dimensions->norms_take_mean = !sundog_keys_has(keys, "attention.layer_norm_rms_epsilon") &&
+                                  sundog_keys_has(keys, "attention.layer_norm_epsilon");
     dimensions->norm_epsilon =
         sundog_keys_has(keys, "attention.layer_norm_epsilon")
             ? sundog_keys_read_positive_or(
@@ -174,6 +177,21 @@ read_scales(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions 
         sundog_keys_read_optional(keys, "attn_logit_softcapping", MAX_SCALE);
     dimensions->logit_softcap =
         sundog_keys_read_optional(keys, "final_logit_softcapping", MAX_SCALE);
+}
+
+#define MAX_STREAMS 16
+
+/* The first stream is the one that layers work on. */
+static void
+read_streams(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *dimensions)
+{
+    dimensions->n_streams = sundog_keys_read_number_or(keys, "altup.num_inputs", MAX_STREAMS, 0);
+    dimensions->laurel_rank =
+        sundog_keys_read_number_or(keys, "laurel.rank", MAX_FEATURES, family->laurel_rank);
+    sundog_keys_read_number_or(keys, "altup.active_idx", 0, 0);
+    if (family->laurel_rank != 0 && dimensions->n_streams != 4)
+        sundog_keys_fail(keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                         "the model has %u streams, expected 4", dimensions->n_streams);
 }
 
 static void
@@ -212,6 +230,7 @@ read_all(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *di
     read_window(keys, family, dimensions);
     read_heads(keys, family, dimensions);
     read_scales(keys, family, dimensions);
+    read_streams(keys, family, dimensions);
     sundog_rope_settings_read(keys, family, dimensions);
     read_query_scales(keys, family, dimensions);
     read_plain_norm(keys, family, dimensions);

@@ -17,13 +17,28 @@
  * is the softmax of all, renormalized. */
 enum { GATING_SOFTMAX = 1, GATING_SIGMOID = 2, GATING_SOFTMAX_OF_CHOSEN = 3 };
 
+/* Whether the choice of any layer has a bias. */
+static bool
+has_bias(const SundogKeys *keys, uint32_t n_layers)
+{
+    SundogSourceTensor tensor;
+    for (uint32_t i = 0; i < n_layers; i++) {
+        g_autofree char *name = sundog_model_dup_tensor_name(SUNDOG_TENSOR_EXPERT_BIAS, i);
+        if (sundog_source_find_tensor(keys->source, name, &tensor))
+            return true;
+    }
+    return false;
+}
+
 static void
 read_choice(SundogModelDimensions *dimensions, const SundogFamily *family, SundogKeys *keys)
 {
     SundogExpertDimensions *experts = &dimensions->experts;
+    bool is_usual = family->experts_by_sigmoid ||
+                    (family->bias_means_sigmoid && has_bias(keys, dimensions->n_layers));
     uint32_t gating =
         sundog_keys_read_number_or(keys, "expert_gating_func", GATING_SOFTMAX_OF_CHOSEN,
-                                   family->experts_by_sigmoid ? GATING_SIGMOID : GATING_SOFTMAX);
+                                   is_usual ? GATING_SIGMOID : GATING_SOFTMAX);
     experts->is_sigmoid = gating == GATING_SIGMOID;
     experts->renormalizes =
         gating == GATING_SOFTMAX_OF_CHOSEN ||

@@ -36,9 +36,11 @@ typedef struct {
     double query_scale_beta; /* where a file does not say, of queries that are not rotated */
     uint32_t query_scale_period;
     uint32_t rope_period;   /* the last of so many layers rotates nothing; 0: all rotate */
+    bool rotates_windows;   /* where some layers have a window, the others rotate nothing */
     bool finetuned_is_rope; /* "rope.scaling.finetuned" says whether anything is rotated */
     bool divides_logits;    /* by the scale that the file gives */
     bool divides_magnitude; /* of YaRN by that of the file's logarithmic multiplier */
+    uint32_t laurel_rank;   /* of a low-rank product beside attention, where a file does not say */
     bool layers_differ;     /* settings of sizes may be lists, a number a layer */
     bool unscaled_queries;  /* scores are not scaled where a file does not say */
     bool is_encoder;        /* tokens see those after them where a file does not say */
@@ -56,8 +58,9 @@ typedef struct {
     /* How experts are chosen where a file does not say: by sigmoid, else by softmax, and whether the
      * weights of those that were chosen are made to add to 1. */
     bool experts_by_sigmoid;
-    bool weighs_inputs; /* of an expert, in place of its results */
-    uint32_t n_shared;  /* experts of all tokens, where a file does not say */
+    bool bias_means_sigmoid; /* of what the choice is made by */
+    bool weighs_inputs;      /* of an expert, in place of its results */
+    uint32_t n_shared;       /* experts of all tokens, where a file does not say */
     bool renormalizes_experts;
 } SundogFamily;
 

@@ -12,6 +12,7 @@ static const SundogFusedTensor fused[] = {
      3},
     /* Files without a gate of its own hold both under the name of the other. */
     {"blk.%u.ffn_up.weight", {SUNDOG_TENSOR_MLP_GATE, SUNDOG_TENSOR_MLP_UP}, 2},
+    {"blk.%u.ffn_gate_up_exps.weight", {SUNDOG_TENSOR_EXPERT_GATE, SUNDOG_TENSOR_EXPERT_UP}, 2},
 };
 
 const SundogFusedTensor *

@@ -109,6 +109,15 @@ static const SundogHfTensor gemma4_tensors[] = {
     {"model.layers.%u.per_layer_projection.weight",       "blk.%u.proj.weight", SUNDOG_HF_WHOLE},
     {"model.layers.%u.post_per_layer_input_norm.weight",  "blk.%u.post_norm.weight", SUNDOG_HF_WHOLE},
     {"model.layers.%u.layer_scalar",                      "blk.%u.layer_output_scale.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.post_feedforward_layernorm_1.weight", "blk.%u.post_ffw_norm_1.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.pre_feedforward_layernorm_2.weight",  "blk.%u.pre_ffw_norm_2.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.post_feedforward_layernorm_2.weight", "blk.%u.post_ffw_norm_2.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.router.proj.weight",                "blk.%u.ffn_gate_inp.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.router.scale",                      "blk.%u.ffn_gate_inp.scale", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.router.per_expert_scale",           "blk.%u.ffn_down_exps.scale", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.experts.gate_up_proj",              "blk.%u.ffn_gate_exps.weight", SUNDOG_HF_FIRST_HALF},
+    {"model.layers.%u.experts.gate_up_proj",              "blk.%u.ffn_up_exps.weight", SUNDOG_HF_SECOND_HALF},
+    {"model.layers.%u.experts.down_proj",                 "blk.%u.ffn_down_exps.weight", SUNDOG_HF_WHOLE},
     {NULL, NULL, SUNDOG_HF_WHOLE},
 };
 
@@ -250,6 +259,7 @@ static const SundogHfKey gemma4_keys[] = {
     {"final_logit_softcapping",     "final_logit_softcapping"},
     {"hidden_size_per_layer_input", "embedding_length_per_layer_input"},
     {"num_kv_shared_layers",        "attention.shared_kv_layers"},
+    {"top_k_experts",               "expert_used_count"},
     {NULL, NULL},
 };
 

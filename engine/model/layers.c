@@ -9,6 +9,8 @@
 
 #define MAX_LAYERS 1024
 #define WINDOW_PATTERN "attention.sliding_window_pattern"
+#define SPARSITY "activation_sparsity_scale"
+#define MAX_SPARSITY 100
 #define ROPE_PATTERN "attention.rope_pattern"
 
 /* Which layers have a window: a truth a layer, or a period after which one sees everything. */
@@ -145,6 +147,17 @@ read_sizes(SundogKeys *keys, SundogModelDimensions *dimensions)
     }
 }
 
+/* A layer whose number is none above 0 cuts nothing off. */
+static void
+read_sparsity(SundogKeys *keys, SundogModelDimensions *dimensions)
+{
+    double value;
+    for (uint32_t i = 0; i < dimensions->n_layers; i++)
+        if (sundog_source_get_array_number(keys->source, SPARSITY, i, &value) && value > 0 &&
+            value <= MAX_SPARSITY)
+            dimensions->layers[i].sparsity = value;
+}
+
 void
 sundog_layers_read(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *dimensions)
 {
@@ -157,14 +170,18 @@ sundog_layers_read(SundogKeys *keys, const SundogFamily *family, SundogModelDime
                    (!family->finetuned_is_rope ||
                     sundog_keys_read_bool_or(keys, "rope.scaling.finetuned", true));
     bool is_alike = rotates_alike(&dimensions->rope, &dimensions->window_rope);
+    bool has_windows = sundog_keys_has(keys, "attention.sliding_window");
     dimensions->layers = g_new0(SundogLayer, dimensions->n_layers);
     for (uint32_t i = 0; i < dimensions->n_layers; i++) {
         SundogLayer *layer = &dimensions->layers[i];
         layer->is_recurrent = family->attends_beside || sundog_recurrent_layer(dimensions, keys, i);
-        if (layer_has_window(keys, family, i, period)) {
+        bool has_window = layer_has_window(keys, family, i, period);
+        if (has_window) {
             layer->window = dimensions->window;
             layer->chunk = dimensions->chunk;
         }
+        if (family->rotates_windows && has_windows && !has_window)
+            continue;
         if (rotates && layer_has_rope(keys, i, family->rope_period))
             layer->rope =
                 layer->window != 0 && !is_alike ? &dimensions->window_rope : &dimensions->rope;
@@ -176,6 +193,8 @@ sundog_layers_read(SundogKeys *keys, const SundogFamily *family, SundogModelDime
         layer->mlp_size = dimensions->mlp_size;
         layer->kv_layer = i;
     }
+    if (sundog_keys_has(keys, SPARSITY))
+        read_sparsity(keys, dimensions);
     if (family->layers_differ)
         read_sizes(keys, dimensions);
 }

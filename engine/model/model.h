@@ -25,6 +25,7 @@ typedef enum {
 #define SUNDOG_TENSOR_ROLES(X)                                  \
     X(TOKEN_EMBEDDING, "token_embd.weight")                     \
     X(OUTPUT_NORM, "output_norm.weight")                        \
+    X(OUTPUT_NORM_BIAS, "output_norm.bias")                     \
     X(EMBEDDING_NORM, "token_embd_norm.weight")                 \
     X(EMBEDDING_NORM_BIAS, "token_embd_norm.bias")              \
     X(POSITION_EMBEDDING, "position_embd.weight")               \
@@ -36,7 +37,10 @@ typedef enum {
     X(CLASS_NORM, "cls.norm.weight")                            \
     X(CLASS_OUTPUT, "cls.output.weight")                        \
     X(CLASS_OUTPUT_BIAS, "cls.output.bias")                     \
+    X(ALTUP_IN, "altup_proj.weight")                            \
+    X(ALTUP_OUT, "altup_unembd_proj.weight")                    \
     X(OUTPUT, "output.weight")                                  \
+    X(OUTPUT_BIAS, "output.bias")                               \
     X(ROPE_FACTORS, "rope_freqs.weight")                        \
     X(ROPE_LONG_FACTORS, "rope_factors_long.weight")            \
     X(ROPE_SHORT_FACTORS, "rope_factors_short.weight")          \
@@ -44,6 +48,7 @@ typedef enum {
     X(LAYER_INPUTS_PROJECTION, "per_layer_model_proj.weight")   \
     X(LAYER_INPUTS_NORM, "per_layer_proj_norm.weight")          \
     X(ATTENTION_NORM, "blk.%u.attn_norm.weight")                \
+    X(ATTENTION_NORM_BIAS, "blk.%u.attn_norm.bias")             \
     X(ATTENTION_Q, "blk.%u.attn_q.weight")                      \
     X(ATTENTION_K, "blk.%u.attn_k.weight")                      \
     X(ATTENTION_V, "blk.%u.attn_v.weight")                      \
@@ -82,6 +87,7 @@ typedef enum {
     X(STATE_NORM, "blk.%u.ssm_norm.weight")                     \
     X(STATE_OUT, "blk.%u.ssm_out.weight")                       \
     X(MLP_NORM, "blk.%u.ffn_norm.weight")                       \
+    X(MLP_NORM_BIAS, "blk.%u.ffn_norm.bias")                    \
     X(MLP_GATE, "blk.%u.ffn_gate.weight")                       \
     X(MLP_UP, "blk.%u.ffn_up.weight")                           \
     X(MLP_DOWN, "blk.%u.ffn_down.weight")                       \
@@ -90,16 +96,29 @@ typedef enum {
     X(MLP_SUM_NORM, "blk.%u.layer_output_norm.weight")          \
     X(MLP_SUM_NORM_BIAS, "blk.%u.layer_output_norm.bias")       \
     X(MLP_POST_NORM, "blk.%u.post_ffw_norm.weight")             \
+    X(MLP_POST_NORM_1, "blk.%u.post_ffw_norm_1.weight")         \
+    X(MLP_NORM_2, "blk.%u.pre_ffw_norm_2.weight")               \
+    X(MLP_POST_NORM_2, "blk.%u.post_ffw_norm_2.weight")         \
     X(LAYER_INPUT_GATE, "blk.%u.inp_gate.weight")               \
     X(LAYER_INPUT_PROJECTION, "blk.%u.proj.weight")             \
     X(LAYER_INPUT_NORM, "blk.%u.post_norm.weight")              \
+    X(ALTUP_PREDICTION, "blk.%u.altup_predict_coef.weight")     \
+    X(ALTUP_CORRECTION, "blk.%u.altup_correct_coef.weight")     \
+    X(ALTUP_SCALE, "blk.%u.altup_correct_scale.weight")         \
+    X(ALTUP_ROUTER, "blk.%u.altup_router.weight")               \
+    X(ALTUP_ROUTER_NORM, "blk.%u.altup_router_norm.weight")     \
+    X(LAUREL_LEFT, "blk.%u.laurel_l.weight")                    \
+    X(LAUREL_RIGHT, "blk.%u.laurel_r.weight")                   \
+    X(LAUREL_NORM, "blk.%u.laurel_post_norm.weight")            \
     X(LAYER_SCALE, "blk.%u.layer_output_scale.weight")          \
     X(ROUTER, "blk.%u.ffn_gate_inp.weight")                     \
+    X(ROUTER_NORM, "blk.%u.ffn_gate_inp.scale")                 \
     X(ROUTER_BIAS, "blk.%u.ffn_gate_inp.bias")                  \
     X(EXPERT_BIAS, "blk.%u.exp_probs_b.bias")                   \
     X(EXPERT_GATE, "blk.%u.ffn_gate_exps.weight")               \
     X(EXPERT_UP, "blk.%u.ffn_up_exps.weight")                   \
     X(EXPERT_DOWN, "blk.%u.ffn_down_exps.weight")               \
+    X(EXPERT_SCALE, "blk.%u.ffn_down_exps.scale")               \
     X(EXPERT_GATE_BIAS, "blk.%u.ffn_gate_exps.bias")            \
     X(EXPERT_UP_BIAS, "blk.%u.ffn_up_exps.bias")                \
     X(EXPERT_DOWN_BIAS, "blk.%u.ffn_down_exps.bias")            \
@@ -141,6 +160,8 @@ typedef struct {
     uint32_t mlp_size;
     uint32_t
         kv_layer; /* whose keys and values it attends to: its own, or those of a layer before it */
+    /* Deviations above the mean of its row that a gate must be to count; 0: all count. */
+    double sparsity;
     bool is_recurrent; /* has state of fixed size, in place of attention or beside it */
 } SundogLayer;
 
@@ -223,6 +244,7 @@ typedef struct {
     bool norms_whole_rows;    /* queries and keys, over all heads together; else each head */
     double attention_scale;   /* of queries times keys */
     double attention_softcap; /* of scores; 0 where there is none */
+    bool norms_take_mean;     /* off first: layer norms in place of root mean square norms */
     bool norms_plainly;       /* heads of queries and keys that are rotated, without weights */
     /* Queries at position p are multiplied by 1 + beta log(1 + floor((p + offset) / period)); 0: not. */
     double query_scale_beta;
@@ -235,6 +257,9 @@ typedef struct {
     double logit_softcap;  /* 0 where there is none */
     uint32_t
         layer_input_size; /* features a token that each layer takes in beside the stream; 0: none */
+    uint32_t
+        n_streams; /* of the residual, mixed before each layer and corrected after it; 0: one */
+    uint32_t laurel_rank; /* of a low-rank product beside attention; 0: there is none */
     SundogExpertDimensions experts;
     SundogLatentDimensions latent;
     SundogRecurrentDimensions recurrent;

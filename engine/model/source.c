@@ -49,12 +49,29 @@ get_label(const SundogSource *source, const char *key)
     return text;
 }
 
+static void
+owned_clear(gpointer data)
+{
+    Owned *owned = data;
+    owned->free_memory(owned->memory);
+}
+
+/* What sources of all kinds have. */
+static SundogSource *
+source_new(void)
+{
+    SundogSource *source = g_new0(SundogSource, 1);
+    source->asked = sundog_name_table_new(NULL);
+    source->owned = g_array_new(FALSE, FALSE, sizeof(Owned));
+    g_array_set_clear_func(source->owned, owned_clear);
+    return source;
+}
+
 SundogSource *
 sundog_source_new_for_gguf(const SundogGguf *gguf)
 {
-    SundogSource *source = g_new0(SundogSource, 1);
+    SundogSource *source = source_new();
     source->gguf = gguf;
-    source->asked = sundog_name_table_new(NULL);
     source->architecture = get_text(gguf, "general.architecture");
     return source;
 }
@@ -68,24 +85,14 @@ setting_free(gpointer data)
     g_free(setting);
 }
 
-static void
-owned_clear(gpointer data)
-{
-    Owned *owned = data;
-    owned->free_memory(owned->memory);
-}
-
 SundogSource *
 sundog_source_new(const char *architecture)
 {
-    SundogSource *source = g_new0(SundogSource, 1);
+    SundogSource *source = source_new();
     source->architecture = architecture;
-    source->asked = sundog_name_table_new(NULL);
     source->settings = sundog_name_table_new(setting_free);
     source->tensors = g_array_new(FALSE, FALSE, sizeof(SundogSourceTensor));
     source->index = sundog_name_table_new(NULL);
-    source->owned = g_array_new(FALSE, FALSE, sizeof(Owned));
-    g_array_set_clear_func(source->owned, owned_clear);
     return source;
 }
 

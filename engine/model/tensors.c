@@ -26,6 +26,9 @@ typedef enum {
     HALF_ROPE,
     LAYER_INPUT,
     ALL_LAYER_INPUTS,
+    STREAMS,
+    STREAM_PAIRS,
+    LAUREL,
     Q_RANK,
     KV_RANK,
     LATENT,     /* what is cached of a token */
@@ -58,7 +61,8 @@ typedef struct {
         A_HEAD,
         A_CHANNEL,
         A_STATE_CHANNEL,
-        A_STATE_NORM
+        A_STATE_NORM,
+        A_FURTHER_STREAM
     } stack;        /* one after the other for all */
     bool recurrent; /* only of layers with recurrent state */
 } Role;
@@ -67,6 +71,7 @@ typedef struct {
 static const Role roles[] = {
     [SUNDOG_TENSOR_TOKEN_EMBEDDING]  = {.rows = VOCABULARY, .columns = HIDDEN},
     [SUNDOG_TENSOR_OUTPUT_NORM]      = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_OUTPUT_NORM_BIAS] = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_EMBEDDING_NORM]   = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_EMBEDDING_NORM_BIAS] = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_POSITION_EMBEDDING] = {.rows = POSITIONS, .columns = HIDDEN},
@@ -78,7 +83,10 @@ static const Role roles[] = {
     [SUNDOG_TENSOR_CLASS_NORM]       = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_CLASS_OUTPUT]     = {.rows = OUTPUTS, .columns = HIDDEN},
     [SUNDOG_TENSOR_CLASS_OUTPUT_BIAS] = {.rows = ONE, .columns = OUTPUTS},
+    [SUNDOG_TENSOR_ALTUP_IN]         = {.rows = HIDDEN, .columns = HIDDEN, .stack = A_FURTHER_STREAM},
+    [SUNDOG_TENSOR_ALTUP_OUT]        = {.rows = HIDDEN, .columns = HIDDEN, .stack = A_FURTHER_STREAM},
     [SUNDOG_TENSOR_OUTPUT]           = {.rows = VOCABULARY, .columns = HIDDEN},
+    [SUNDOG_TENSOR_OUTPUT_BIAS]      = {.rows = ONE, .columns = VOCABULARY},
     [SUNDOG_TENSOR_ROPE_FACTORS]     = {.rows = ONE, .columns = HALF_ROPE},
     [SUNDOG_TENSOR_ROPE_LONG_FACTORS]  = {.rows = ONE, .columns = HALF_ROPE},
     [SUNDOG_TENSOR_ROPE_SHORT_FACTORS] = {.rows = ONE, .columns = HALF_ROPE},
@@ -86,6 +94,7 @@ static const Role roles[] = {
     [SUNDOG_TENSOR_LAYER_INPUTS_PROJECTION] = {.rows = ALL_LAYER_INPUTS, .columns = HIDDEN},
     [SUNDOG_TENSOR_LAYER_INPUTS_NORM] = {.rows = ONE, .columns = LAYER_INPUT},
     [SUNDOG_TENSOR_ATTENTION_NORM]   = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_ATTENTION_NORM_BIAS] = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_ATTENTION_Q]      = {.rows = QUERY, .columns = HIDDEN},
     [SUNDOG_TENSOR_ATTENTION_K]      = {.rows = KEY, .columns = HIDDEN},
     [SUNDOG_TENSOR_ATTENTION_V]      = {.rows = KEY, .columns = HIDDEN},
@@ -124,6 +133,7 @@ static const Role roles[] = {
     [SUNDOG_TENSOR_STATE_NORM]       = {.rows = ONE, .columns = STATE_NORMED, .stack = A_STATE_NORM, .recurrent = true},
     [SUNDOG_TENSOR_STATE_OUT]        = {.rows = HIDDEN, .columns = DELTA_VALUES, .recurrent = true},
     [SUNDOG_TENSOR_MLP_NORM]         = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_MLP_NORM_BIAS]    = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_MLP_GATE]         = {.rows = MLP, .columns = HIDDEN},
     [SUNDOG_TENSOR_MLP_UP]           = {.rows = MLP, .columns = HIDDEN},
     [SUNDOG_TENSOR_MLP_DOWN]         = {.rows = HIDDEN, .columns = MLP},
@@ -132,16 +142,29 @@ static const Role roles[] = {
     [SUNDOG_TENSOR_MLP_SUM_NORM]     = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_MLP_SUM_NORM_BIAS] = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_MLP_POST_NORM]    = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_MLP_POST_NORM_1]  = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_MLP_NORM_2]       = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_MLP_POST_NORM_2]  = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_LAYER_INPUT_GATE] = {.rows = LAYER_INPUT, .columns = HIDDEN},
     [SUNDOG_TENSOR_LAYER_INPUT_PROJECTION] = {.rows = HIDDEN, .columns = LAYER_INPUT},
     [SUNDOG_TENSOR_LAYER_INPUT_NORM] = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_ALTUP_PREDICTION] = {.rows = STREAM_PAIRS, .columns = STREAMS},
+    [SUNDOG_TENSOR_ALTUP_CORRECTION] = {.rows = STREAMS, .columns = STREAMS},
+    [SUNDOG_TENSOR_ALTUP_SCALE]      = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_ALTUP_ROUTER]     = {.rows = STREAMS, .columns = HIDDEN},
+    [SUNDOG_TENSOR_ALTUP_ROUTER_NORM] = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_LAUREL_LEFT]      = {.rows = LAUREL, .columns = HIDDEN},
+    [SUNDOG_TENSOR_LAUREL_RIGHT]     = {.rows = HIDDEN, .columns = LAUREL},
+    [SUNDOG_TENSOR_LAUREL_NORM]      = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_LAYER_SCALE]      = {.rows = ONE, .columns = ONE},
     [SUNDOG_TENSOR_ROUTER]           = {.rows = EXPERTS, .columns = HIDDEN},
+    [SUNDOG_TENSOR_ROUTER_NORM]      = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_ROUTER_BIAS]      = {.rows = ONE, .columns = EXPERTS},
     [SUNDOG_TENSOR_EXPERT_BIAS]      = {.rows = ONE, .columns = EXPERTS},
     [SUNDOG_TENSOR_EXPERT_GATE]      = {.rows = EXPERT, .columns = HIDDEN, .stack = AN_EXPERT},
     [SUNDOG_TENSOR_EXPERT_UP]        = {.rows = EXPERT, .columns = HIDDEN, .stack = AN_EXPERT},
     [SUNDOG_TENSOR_EXPERT_DOWN]      = {.rows = HIDDEN, .columns = EXPERT, .stack = AN_EXPERT},
+    [SUNDOG_TENSOR_EXPERT_SCALE]     = {.rows = ONE, .columns = EXPERTS},
     [SUNDOG_TENSOR_EXPERT_GATE_BIAS] = {.rows = ONE, .columns = EXPERT, .stack = AN_EXPERT},
     [SUNDOG_TENSOR_EXPERT_UP_BIAS]   = {.rows = ONE, .columns = EXPERT, .stack = AN_EXPERT},
     [SUNDOG_TENSOR_EXPERT_DOWN_BIAS] = {.rows = ONE, .columns = HIDDEN, .stack = AN_EXPERT},
@@ -219,6 +242,12 @@ get_extent(const SundogModelDimensions *dimensions, Extent extent)
         return (uint64_t)dimensions->n_layers * dimensions->layer_input_size;
     case HALF_ROPE:
         return dimensions->rope.n_dims / 2;
+    case STREAMS:
+        return dimensions->n_streams;
+    case STREAM_PAIRS:
+        return (uint64_t)dimensions->n_streams * dimensions->n_streams;
+    case LAUREL:
+        return dimensions->laurel_rank;
     case Q_RANK:
         return dimensions->latent.q_rank;
     case KV_RANK:
@@ -281,6 +310,8 @@ get_n_stacked(const SundogModelDimensions *dimensions, SundogTensorRole role)
         return dimensions->hidden_size;
     case A_STATE_CHANNEL:
         return get_extent(dimensions, DELTA_QKV);
+    case A_FURTHER_STREAM:
+        return dimensions->n_streams > 0 ? dimensions->n_streams - 1 : 0;
     case A_STATE_NORM:
         return dimensions->recurrent.is_state_space ? dimensions->recurrent.n_key_heads : 1;
     }

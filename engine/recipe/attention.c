@@ -41,6 +41,22 @@ project_queries(SundogBuilder *builder, SundogBufferId x, SundogBufferId *gate)
     return sundog_component_take(builder, both, "attention.q", 2 * size, 0, size, n_heads);
 }
 
+/* Heads that stand alone, in place. */
+static void
+rotate(SundogBuilder *builder, SundogBufferId x, uint32_t n_heads)
+{
+    const SundogBuilderRope *rope = sundog_builder_rope(builder);
+    if (rope == NULL)
+        return;
+    const SundogParameter parameters[] = {{.i = n_heads},
+                                          {.i = sundog_builder_layer(builder)->head_dim},
+                                          {.i = rope->rope->n_dims},
+                                          {.i = rope->rope->interleaved},
+                                          {.f = rope->magnitude}};
+    sundog_builder_emit_with(builder, SUNDOG_OP_ROPE, parameters, x, builder->positions,
+                             rope->inverse_frequencies);
+}
+
 static SundogBufferId
 add_qkv(SundogBuilder *builder, SundogBufferId x, SundogQkNorm norm, SundogBufferId *gate)
 {
@@ -61,6 +77,10 @@ add_qkv(SundogBuilder *builder, SundogBufferId x, SundogQkNorm norm, SundogBuffe
     if (norm == SUNDOG_QK_NORM_ROWS) {
         q = norm_row(builder, q, SUNDOG_TENSOR_ATTENTION_Q_NORM, "attention.q.norm", n_heads);
         k = norm_row(builder, k, SUNDOG_TENSOR_ATTENTION_K_NORM, "attention.k.norm", n_kv_heads);
+    }
+    if (norm == SUNDOG_QK_NORM_AFTER_ROPE) {
+        rotate(builder, q, n_heads);
+        rotate(builder, k, n_kv_heads);
     }
     SundogBufferId qkv = sundog_builder_temporary(
         builder, "attention.qkv", (int64_t)(n_heads + 2 * n_kv_heads) * layer->head_dim);
@@ -150,12 +170,13 @@ emit_head_norms(SundogBuilder *builder, SundogBufferId qkv, SundogQkNorm norm)
     sundog_builder_emit_with(builder, SUNDOG_OP_HEAD_NORM, parameters, qkv, q, k, v);
 }
 
+/* Caches keys and values, and rotates queries and keys unless that has been done. */
 static void
-emit_rope(SundogBuilder *builder, SundogBufferId qkv, SundogBufferId k_pages,
+emit_rope(SundogBuilder *builder, SundogBufferId qkv, bool is_rotated, SundogBufferId k_pages,
           SundogBufferId v_pages)
 {
     const SundogLayer *layer = sundog_builder_layer(builder);
-    const SundogBuilderRope *rope = sundog_builder_rope(builder);
+    const SundogBuilderRope *rope = is_rotated ? NULL : sundog_builder_rope(builder);
     const SundogParameter parameters[] = {{.i = builder->dimensions->n_heads},
                                           {.i = layer->n_kv_heads},
                                           {.i = layer->head_dim},
@@ -203,16 +224,22 @@ emit_attention(SundogBuilder *builder, SundogBufferId qkv, SundogBufferId k_page
     return o;
 }
 
-SundogBufferId
-sundog_component_attend(SundogBuilder *builder, SundogBufferId qkv)
+static SundogBufferId
+attend(SundogBuilder *builder, SundogBufferId qkv, bool is_rotated)
 {
     bool keeps = keeps_pages(builder);
     SundogBufferId k_pages = (keeps ? find_pages : add_step_pages)(builder, "k", true);
     SundogBufferId v_pages = (keeps ? find_pages : add_step_pages)(builder, "v", false);
     builder->n_caches += keeps;
-    emit_rope(builder, qkv, k_pages, v_pages);
+    emit_rope(builder, qkv, is_rotated, k_pages, v_pages);
     emit_query_scales(builder, qkv);
     return emit_attention(builder, qkv, k_pages, v_pages);
+}
+
+SundogBufferId
+sundog_component_attend(SundogBuilder *builder, SundogBufferId qkv)
+{
+    return attend(builder, qkv, false);
 }
 
 static SundogBufferId
@@ -230,15 +257,9 @@ static SundogBufferId
 attend_elsewhere(SundogBuilder *builder, SundogBufferId x)
 {
     const SundogLayer *layer = sundog_builder_layer(builder);
-    const SundogBuilderRope *rope = sundog_builder_rope(builder);
     uint32_t n_heads = builder->dimensions->n_heads;
     const SundogParameter norm[] = {
         {.i = n_heads}, {.i = 0}, {.i = layer->head_dim}, {.f = builder->dimensions->norm_epsilon}};
-    const SundogParameter rotation[] = {{.i = n_heads},
-                                        {.i = layer->head_dim},
-                                        {.i = rope->rope->n_dims},
-                                        {.i = rope->rope->interleaved},
-                                        {.f = rope->magnitude}};
     /* Training left projections behind in such layers. */
     sundog_builder_ignore(builder, SUNDOG_TENSOR_ATTENTION_K);
     sundog_builder_ignore(builder, SUNDOG_TENSOR_ATTENTION_V);
@@ -248,8 +269,7 @@ attend_elsewhere(SundogBuilder *builder, SundogBufferId x)
     sundog_builder_emit_with(builder, SUNDOG_OP_HEAD_NORM, norm, q,
                              sundog_builder_weight(builder, SUNDOG_TENSOR_ATTENTION_Q_NORM),
                              SUNDOG_BUFFER_NONE, SUNDOG_BUFFER_NONE);
-    sundog_builder_emit_with(builder, SUNDOG_OP_ROPE, rotation, q, builder->positions,
-                             rope->inverse_frequencies);
+    rotate(builder, q, n_heads);
     return emit_attention(builder, q, find_pages(builder, "k", true),
                           find_pages(builder, "v", false));
 }
@@ -261,7 +281,7 @@ attend_here(SundogBuilder *builder, SundogBufferId x, SundogQkNorm norm)
     SundogBufferId qkv = add_qkv(builder, x, norm, &gate);
     if (norm != SUNDOG_QK_NORM_NONE && norm != SUNDOG_QK_NORM_ROWS)
         emit_head_norms(builder, qkv, norm);
-    SundogBufferId o = sundog_component_attend(builder, qkv);
+    SundogBufferId o = attend(builder, qkv, norm == SUNDOG_QK_NORM_AFTER_ROPE);
     return gate != SUNDOG_BUFFER_NONE ? emit_gate(builder, gate, o) : o;
 }
 

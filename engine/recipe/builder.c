@@ -288,6 +288,7 @@ add_workspace(SundogBuilder *builder)
     const SundogModelDimensions *dimensions = builder->dimensions;
     uint32_t n_columns = MAX(MAX(dimensions->hidden_size, dimensions->mlp_size),
                              dimensions->n_heads * dimensions->head_dim);
+    n_columns = MAX(n_columns, MAX(dimensions->laurel_rank, dimensions->layer_input_size));
     n_columns = MAX(n_columns, MAX(dimensions->experts.size, dimensions->experts.shared_size));
     n_columns =
         MAX(n_columns, dimensions->recurrent.n_value_heads * dimensions->recurrent.value_dim);

@@ -13,10 +13,26 @@ sundog_component_embedding(SundogBuilder *builder)
     return x;
 }
 
+/* The role of the bias of a norm that takes the mean off. */
+static SundogTensorRole
+find_norm_bias(SundogTensorRole role)
+{
+    static const SundogTensorRole biases[][2] = {
+        {SUNDOG_TENSOR_ATTENTION_NORM, SUNDOG_TENSOR_ATTENTION_NORM_BIAS},
+        {SUNDOG_TENSOR_MLP_NORM, SUNDOG_TENSOR_MLP_NORM_BIAS},
+        {SUNDOG_TENSOR_OUTPUT_NORM, SUNDOG_TENSOR_OUTPUT_NORM_BIAS}};
+    for (size_t i = 0; i < G_N_ELEMENTS(biases); i++)
+        if (biases[i][0] == role)
+            return biases[i][1];
+    return SUNDOG_TENSOR_NONE;
+}
+
 SundogBufferId
 sundog_component_norm(SundogBuilder *builder, SundogBufferId x, SundogTensorRole role,
                       const char *name)
 {
+    if (builder->dimensions->norms_take_mean)
+        return sundog_component_layer_norm(builder, x, role, find_norm_bias(role), name);
     const SundogParameter epsilon = {.f = builder->dimensions->norm_epsilon};
     SundogBufferId weight = sundog_builder_weight(builder, role);
     SundogBufferId y = sundog_builder_temporary(builder, name, builder->dimensions->hidden_size);
@@ -53,6 +69,18 @@ sundog_component_take(SundogBuilder *builder, SundogBufferId x, const char *name
     return y;
 }
 
+/* The gates with all but the greatest cut off, in layers that are sparse. */
+static SundogBufferId
+emit_sparsity(SundogBuilder *builder, SundogBufferId gate, uint32_t mlp_size)
+{
+    const SundogParameter multiplier = {.f = sundog_builder_layer(builder)->sparsity};
+    if (multiplier.f == 0)
+        return gate;
+    SundogBufferId y = sundog_builder_temporary(builder, "mlp.gate.sparse", mlp_size);
+    sundog_builder_emit_with(builder, SUNDOG_OP_SPARSIFY, &multiplier, gate, y);
+    return y;
+}
+
 SundogBufferId
 sundog_component_gated_mlp(SundogBuilder *builder, SundogBufferId x, SundogGate function)
 {
@@ -60,6 +88,7 @@ sundog_component_gated_mlp(SundogBuilder *builder, SundogBufferId x, SundogGate 
     uint32_t mlp_size = sundog_builder_layer(builder)->mlp_size;
     SundogBufferId gate =
         sundog_component_linear(builder, x, SUNDOG_TENSOR_MLP_GATE, "mlp.gate", mlp_size);
+    gate = emit_sparsity(builder, gate, mlp_size);
     SundogBufferId up =
         sundog_component_linear(builder, x, SUNDOG_TENSOR_MLP_UP, "mlp.up", mlp_size);
     SundogBufferId hidden = sundog_builder_temporary(builder, "mlp.hidden", mlp_size);
@@ -128,7 +157,8 @@ emit_logits(SundogBuilder *builder, SundogBufferId x, SundogTensorRole role)
     SundogBufferId product = logits;
     if (limit.f > 0)
         product = sundog_builder_temporary(builder, "head.product", dimensions->n_vocabulary);
-    sundog_builder_emit(builder, SUNDOG_OP_LINEAR, x, weight, SUNDOG_BUFFER_NONE,
+    sundog_builder_emit(builder, SUNDOG_OP_LINEAR, x, weight,
+                        sundog_builder_optional_weight(builder, SUNDOG_TENSOR_OUTPUT_BIAS),
                         SUNDOG_BUFFER_NONE, product, builder->workspace);
     if (limit.f > 0)
         sundog_builder_emit_with(builder, SUNDOG_OP_SOFTCAP, &limit, product, logits);

@@ -20,11 +20,13 @@ typedef enum {
     /* Each head in layers that rotate, without weight. Its makers norm what has been rotated, which is as
      * long as before. */
     SUNDOG_QK_NORM_ROTATED,
+    SUNDOG_QK_NORM_AFTER_ROPE, /* each head, with one weight for all, after their rotation */
 } SundogQkNorm;
 
 /* The rows of the token embedding. */
 SundogBufferId sundog_component_embedding(SundogBuilder *builder);
-/* Root mean square norm (Zhang and Sennrich 2019) with the weight of that role. */
+/* Root mean square norm (Zhang and Sennrich 2019) with the weight of that role, or layer norm (Ba et al.
+ * 2016) where the model takes the mean off. */
 SundogBufferId sundog_component_norm(SundogBuilder *builder, SundogBufferId x,
                                      SundogTensorRole role, const char *name);
 /* The product with the weight of a role: [n_rows, n_columns]. */
@@ -65,6 +67,14 @@ SundogBufferId sundog_component_plain_mlp(SundogBuilder *builder, SundogBufferId
 /* The mixture of experts of x; the present layer has one. */
 SundogBufferId sundog_component_experts(SundogBuilder *builder, SundogBufferId x,
                                         SundogGate function);
+/* The same where the router sees something else. */
+SundogBufferId sundog_component_routed_experts(SundogBuilder *builder, SundogBufferId seen,
+                                               SundogBufferId x, SundogGate function);
+/* The inputs that all layers have beside the stream, side by side [n_rows, n_layers layer_input_size], and
+ * what the present layer makes of x and its own: norm(W_p (gelu(W_g x) * input)). */
+SundogBufferId sundog_component_layer_inputs(SundogBuilder *builder, SundogBufferId x);
+SundogBufferId sundog_component_layer_input(SundogBuilder *builder, SundogBufferId x,
+                                            SundogBufferId inputs);
 /* Bytes of workspace a unit that its choice needs. */
 size_t sundog_component_experts_workspace_bytes(const SundogModelDimensions *dimensions);
 /* The layer's mixture of experts, or the gated MLP where it has none. */

@@ -56,7 +56,7 @@ mixture_init(SundogBuilder *builder)
     return mixture;
 }
 
-/* Which experts, with which weights, and the work that follows. */
+/* Which experts, with which weights, and the work that follows; x is what the router sees. */
 static void
 emit_choice(SundogBuilder *builder, Mixture *mixture, SundogBufferId x)
 {
@@ -77,7 +77,8 @@ emit_choice(SundogBuilder *builder, Mixture *mixture, SundogBufferId x)
         {.i = dimensions->renormalizes},  {.f = dimensions->scale}};
     sundog_builder_emit_with(builder, SUNDOG_OP_ROUTE, parameters, logits,
                              sundog_builder_optional_weight(builder, SUNDOG_TENSOR_EXPERT_BIAS),
-                             choices, mixture->weights, builder->workspace);
+                             choices, mixture->weights, builder->workspace,
+                             sundog_builder_optional_weight(builder, SUNDOG_TENSOR_EXPERT_SCALE));
     mixture->work = temporary(builder, "experts.work", SUNDOG_DTYPE_I32, mixture->n_entries,
                               SUNDOG_WORK_FIELDS);
     const SundogParameter n_experts = {.i = dimensions->n_experts};
@@ -173,10 +174,17 @@ emit_weighed(SundogBuilder *builder, const Mixture *mixture, SundogBufferId x)
 SundogBufferId
 sundog_component_experts(SundogBuilder *builder, SundogBufferId x, SundogGate function)
 {
+    return sundog_component_routed_experts(builder, x, x, function);
+}
+
+SundogBufferId
+sundog_component_routed_experts(SundogBuilder *builder, SundogBufferId seen, SundogBufferId x,
+                                SundogGate function)
+{
     uint32_t hidden_size = builder->dimensions->hidden_size;
     Mixture mixture = mixture_init(builder);
     mixture.function = function;
-    emit_choice(builder, &mixture, x);
+    emit_choice(builder, &mixture, seen);
     SundogBufferId mixed = mixture.dimensions->weighs_inputs ? emit_weighed(builder, &mixture, x)
                                                              : emit_mixed(builder, &mixture, x);
     if (mixture.dimensions->shared_size == 0)

@@ -11,8 +11,12 @@ void sundog_bert_emit(SundogBuilder *builder);
 void sundog_nomic_bert_emit(SundogBuilder *builder);
 /* ModernBERT: norms before each half, a window in two of three layers. */
 void sundog_modern_bert_emit(SundogBuilder *builder);
+/* Cohere's Command models: attention and a gated MLP of one norm. */
+void sundog_cohere2_emit(SundogBuilder *builder);
 /* DeepSeek V2 and V3, Kimi K2: attention over latents, experts in groups. */
 void sundog_deepseek2_emit(SundogBuilder *builder);
+/* EXAONE 4: norms after each half alone, heads of queries and keys normed. */
+void sundog_exaone4_emit(SundogBuilder *builder);
 /* Falcon-H1: Llama's layer with a state space beside its attention. */
 void sundog_falcon_h1_emit(SundogBuilder *builder);
 /* Gemma: Llama with another function in its MLP. */
@@ -21,8 +25,10 @@ void sundog_gemma_emit(SundogBuilder *builder);
 void sundog_gemma2_emit(SundogBuilder *builder);
 /* Gemma 3: the same, with heads of queries and keys normed. */
 void sundog_gemma3_emit(SundogBuilder *builder);
-/* Gemma 4 without experts: Gemma 3 with values normed too, heads of two sizes, layers that share what
- * others cached, and where the model is made so, an input of its own for each layer. */
+/* Gemma 3n: four streams, of which each layer works on one and corrects all (Baykal et al. 2023). */
+void sundog_gemma3n_emit(SundogBuilder *builder);
+/* Gemma 4: Gemma 3 with values normed too, heads of two sizes, layers that share what
+ * others cached, and where the model is made so, an input of its own for each layer or experts beside the MLP. */
 void sundog_gemma4_emit(SundogBuilder *builder);
 /* GLM-4: norms before and after each half, pairs of neighbours rotated in a part of each head. */
 void sundog_glm4_emit(SundogBuilder *builder);
@@ -30,9 +36,11 @@ void sundog_glm4_emit(SundogBuilder *builder);
 void sundog_glm4_moe_emit(SundogBuilder *builder);
 /* gpt-oss: attention with sinks and a window in every second layer, experts with biases. */
 void sundog_gpt_oss_emit(SundogBuilder *builder);
+/* Hunyuan, dense and with experts: Llama with heads of queries and keys normed after their rotation. */
+void sundog_hunyuan_emit(SundogBuilder *builder);
 /* The Llama family: norm, grouped-query attention, norm, gated MLP, a residual around each. Also Qwen2,
  * which adds biases to the projections and pairs the halves of a head; and both with experts: Mixtral,
- * Qwen2 MoE. Granite, dense, with experts and with state spaces, Phi-3 and SmolLM3 differ in settings and files alone. */
+ * Qwen2 MoE. ERNIE 4.5, StableLM, Granite, dense, with experts and with state spaces, Phi-3 and SmolLM3 differ in settings and files alone. */
 void sundog_llama_emit(SundogBuilder *builder);
 /* Llama 4: chunks of attention that rotate and are normed, and layers that see everything in turn. */
 void sundog_llama4_emit(SundogBuilder *builder);
@@ -42,8 +50,14 @@ void sundog_nemotron_h_emit(SundogBuilder *builder);
 void sundog_olmo2_emit(SundogBuilder *builder);
 /* OLMoE and MiniMax M2: queries and keys normed over all heads together, and experts. */
 void sundog_olmoe_emit(SundogBuilder *builder);
-/* Qwen3 and Qwen3 MoE: Llama with heads of queries and keys normed; and LFM2, of whose layers most are a
+/* Phi-2: attention and an MLP without gate of one norm. */
+void sundog_phi2_emit(SundogBuilder *builder);
+/* Qwen3, Qwen3 MoE and dots.llm1: Llama with heads of queries and keys normed; and LFM2, of whose layers most are a
  * short convolution. */
 void sundog_qwen3_emit(SundogBuilder *builder);
 /* Qwen3-Next and Qwen 3.5: three layers of linear attention for one of gated attention. */
 void sundog_qwen3_next_emit(SundogBuilder *builder);
+/* Seed-OSS: Llama, with another name for the MLP's norm. */
+void sundog_seed_oss_emit(SundogBuilder *builder);
+/* StarCoder2: Llama with an MLP without gate. */
+void sundog_starcoder2_emit(SundogBuilder *builder);

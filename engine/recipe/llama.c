@@ -6,7 +6,8 @@
 /* What the families of this file differ in, beside their settings. */
 typedef struct {
     SundogQkNorm qk_norm;
-    bool is_latent; /* attention over latents */
+    bool is_latent;     /* attention over latents */
+    bool has_plain_mlp; /* without a gate */
     SundogTensorRole mlp_norm;
     SundogGate gate;
 } Style;
@@ -34,7 +35,8 @@ emit_layer(SundogBuilder *builder, SundogBufferId x, const Style *style)
     y = emit_mixer(builder, y, style);
     x = sundog_component_residual(builder, x, y, "attention.sum");
     y = sundog_component_norm(builder, x, style->mlp_norm, "mlp.norm");
-    y = sundog_component_feed_forward(builder, y, style->gate);
+    y = style->has_plain_mlp ? sundog_component_plain_mlp(builder, y, style->gate)
+                             : sundog_component_feed_forward(builder, y, style->gate);
     return sundog_component_residual(builder, x, y, "mlp.sum");
 }
 
@@ -60,6 +62,27 @@ sundog_llama4_emit(SundogBuilder *builder)
     if (builder->dimensions->norms_plainly)
         style.qk_norm = SUNDOG_QK_NORM_ROTATED;
     emit(builder, &style);
+}
+
+void
+sundog_seed_oss_emit(SundogBuilder *builder)
+{
+    emit(builder, &(Style){.mlp_norm = SUNDOG_TENSOR_ATTENTION_POST_NORM});
+}
+
+void
+sundog_hunyuan_emit(SundogBuilder *builder)
+{
+    emit(builder,
+         &(Style){.qk_norm = SUNDOG_QK_NORM_AFTER_ROPE, .mlp_norm = SUNDOG_TENSOR_MLP_NORM});
+}
+
+void
+sundog_starcoder2_emit(SundogBuilder *builder)
+{
+    emit(builder, &(Style){.mlp_norm = SUNDOG_TENSOR_MLP_NORM,
+                           .gate = SUNDOG_GATE_GELU_TANH,
+                           .has_plain_mlp = true});
 }
 
 void

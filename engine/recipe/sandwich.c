@@ -1,5 +1,5 @@
 /* The forward pass of families that norm what each half of a layer adds: Gemma 2 and 3 and GLM-4, which
- * norm what it takes as well, and OLMo 2, which does not. */
+ * norm what it takes as well, and OLMo 2 and EXAONE 4, which do not. */
 
 #include "engine/recipe/components.h"
 #include "engine/recipe/families.h"
@@ -52,6 +52,12 @@ sundog_gemma3_emit(SundogBuilder *builder)
     emit(builder, &(Style){.norms_before = true,
                            .qk_norm = SUNDOG_QK_NORM_HEADS,
                            .gate = SUNDOG_GATE_GELU_TANH});
+}
+
+void
+sundog_exaone4_emit(SundogBuilder *builder)
+{
+    emit(builder, &(Style){.qk_norm = SUNDOG_QK_NORM_HEADS});
 }
 
 void

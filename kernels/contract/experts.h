@@ -15,7 +15,8 @@
  *              groups are chosen from (DeepSeek-AI 2024). The U greatest scores are chosen, greatest
  *              first; of equal ones the lower index, and NaN is ordered by its bits. The weight of a
  *              choice is p, without the bias; with renormalize it is divided by the sum of the weights
- *              in order of choice, from 0; then it is multiplied by scale. Each step is rounded once.
+ *              in order of choice, from 0; then it is multiplied by scale, and by the expert's own of
+ *              scales where there are such. Each step is rounded once.
  * plan_experts The step's work list: work [W, 8] i32 with W = ceil_div(A, 6) + min(A, X). An entry is
  *              {expert, n_rows, 6 choices}: a tile of up to 6 rows of one expert. Experts come in
  *              rising order, their choices in rising order, and of an expert's tiles only the last may

@@ -155,11 +155,20 @@ typedef struct {
     X(TAKE, "take", 1, A(x, READ) A(y, WRITE), I(stride) I(offset) I(size))                                                        \
     /* y = a * b: a, y [T, N] f32, b [T, N], or [T, 1] for a whole row */                                                          \
     X(MUL, "mul", 1, A(a, READ) A(b, READ) A(y, WRITE), )                                                                          \
+    /* y = a - b: all [T, N] f32; y = x * weight: x, y [T, N], weight [1, N] */                                                    \
+    X(SUBTRACT, "subtract", 1, A(a, READ) A(b, READ) A(y, WRITE), )                                                                \
+    X(SCALE_COLUMNS, "scale_columns", 1, A(x, READ) A(weight, READ) A(y, WRITE), )                                                 \
+    /* streams.h, P streams to Q: x [T, P D], coefficients [T, Q P], residual, y [T, Q D]; x, y [T, P D],  \
+     * reference [T, D]; x, y [T, N] */                       \
+    X(MIX, "mix", 1, A(x, READ) A(coefficients, READ) A(residual, OPTIONAL_READ) A(y, WRITE),                                      \
+      I(n_from) I(n_to))                                                                                                           \
+    X(MATCH_NORM, "match_norm", 1, A(x, READ) A(reference, READ) A(y, WRITE), F(floor))                                            \
+    X(SPARSIFY, "sparsify", 1, A(x, READ) A(y, WRITE), F(multiplier))                                                              \
     /* experts.h, with X experts, U a token, A = T U choices, W entries of the work list: logits [T, X],  \
-     * bias [1, X], choices [T, U] i32, weights [T, U] */                        \
-    X(ROUTE, "route", 1,                                                                                                           \
+     * bias, scales [1, X], choices [T, U] i32, weights [T, U] */                        \
+    X(ROUTE, "route", 2,                                                                                                           \
       A(logits, READ) A(bias, OPTIONAL_READ) A(choices, WRITE) A(weights, WRITE)                                                   \
-          A(workspace, WORKSPACE),                                                                                                 \
+          A(workspace, WORKSPACE) A(scales, OPTIONAL_READ),                                                                        \
       I(sigmoid) I(n_groups) I(n_groups_used) I(group_best) I(renormalize) F(scale))                                               \
     /* work [W, 8] i32; workspace [U, sundog_plan_experts_workspace_bytes(X)] u8 */                                                \
     X(PLAN_EXPERTS, "plan_experts", 1, A(choices, READ) A(work, WRITE) A(workspace, WORKSPACE),                                    \

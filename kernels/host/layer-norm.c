@@ -4,16 +4,6 @@
 #include "kernels/host/kernel.h"
 #include "kernels/host/norm.h"
 
-/* The sum of the row in the order of rms-norm.h's sum of squares. */
-static float
-sum_row(const float *x, int64_t n)
-{
-    float sums[SUNDOG_NORM_LANES] = {0};
-    for (int64_t k = 0; k < n; k++)
-        sums[k % SUNDOG_NORM_LANES] += x[k];
-    return sundog_norm_fold(sums);
-}
-
 void
 SUNDOG_KERNEL(LAYER_NORM)(const SundogCall *call)
 {
@@ -24,7 +14,7 @@ SUNDOG_KERNEL(LAYER_NORM)(const SundogCall *call)
     for (int64_t t = rows.begin; t < rows.end; t++) {
         const float *x = (const float *)a[0].data + t * n;
         float *y = (float *)a[3].data + t * n;
-        float mean = sum_row(x, n) / (float)n;
+        float mean = sundog_norm_plain_sum(x, n) / (float)n;
         for (int64_t k = 0; k < n; k++)
             y[k] = x[k] - mean;
         float factor = sundog_norm_factor(y, n, (float)call->parameters[0].f);

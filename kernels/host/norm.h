@@ -30,6 +30,16 @@ sundog_norm_sum(const float *x, int64_t n)
     return sundog_norm_fold(sums);
 }
 
+/* layer-norm.h's sum of a row. */
+static inline float
+sundog_norm_plain_sum(const float *x, int64_t n)
+{
+    float sums[SUNDOG_NORM_LANES] = {0};
+    for (int64_t k = 0; k < n; k++)
+        sums[k % SUNDOG_NORM_LANES] += x[k];
+    return sundog_norm_fold(sums);
+}
+
 static inline float
 sundog_norm_factor(const float *x, int64_t n, float epsilon)
 {

@@ -10,7 +10,8 @@ enum { SIGMOID, N_GROUPS, N_GROUPS_USED, GROUP_BEST, RENORMALIZE, SCALE };
 /* One thread's view of the call; its workspace holds a token's experts. */
 typedef struct {
     const SundogParameter *parameters;
-    const float *bias; /* [n_experts] or NULL */
+    const float *bias;   /* [n_experts] or NULL */
+    const float *scales; /* the same */
     uint64_t *keys;    /* [n_experts] by score and index, all different; 0 is out of the choice */
     float *probabilities; /* [n_experts] */
     int64_t n_experts;
@@ -110,6 +111,8 @@ choose_experts(const Route *route, int32_t *choices, float *weights)
         if (route->parameters[RENORMALIZE].i != 0)
             weights[u] /= sum;
         weights[u] *= (float)route->parameters[SCALE].f;
+        if (route->scales != NULL)
+            weights[u] *= route->scales[choices[u]];
     }
 }
 
@@ -121,6 +124,7 @@ SUNDOG_KERNEL(ROUTE)(const SundogCall *call)
     uint8_t *own = (uint8_t *)a[4].data + call->thread * sundog_route_workspace_bytes(n_experts);
     Route route = {.parameters = call->parameters,
                    .bias = a[1].data,
+                   .scales = a[5].data,
                    .keys = (uint64_t *)own,
                    .probabilities = (float *)(own + n_experts * (int64_t)sizeof(uint64_t)),
                    .n_experts = n_experts,

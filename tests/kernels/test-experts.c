@@ -51,6 +51,10 @@ make_route(TestCall *call, const Routing *r, TestRandom *random)
     test_call_add(call, SUNDOG_DTYPE_F32, r->n_tokens, r->n_used);
     test_call_add(call, SUNDOG_DTYPE_U8, MAX_THREADS,
                   (int64_t)sundog_route_workspace_bytes(r->n_experts));
+    if (r->n_tokens % 2 == 0)
+        test_call_add_floats(call, 1, r->n_experts, random);
+    else
+        test_call_add_absent(call);
     call->parameters[SIGMOID].i = r->sigmoid;
     call->parameters[N_GROUPS].i = r->n_groups;
     call->parameters[N_GROUPS_USED].i = r->n_groups_used;
@@ -122,7 +126,10 @@ check_token(const TestCall *call, const Routing *r, int64_t t)
         sum += p[choices[u]];
     }
     for (int64_t u = 0; u < r->n_used; u++) {
+        const float *scales = call->arguments[5].data;
         double weight = 2.5 * p[choices[u]] / (r->renormalize ? sum : 1);
+        if (scales != NULL)
+            weight *= scales[choices[u]];
         g_assert_cmpfloat(fabs(weights[u] - weight), <, 1e-5);
         for (int64_t v = 0; v < u; v++)
             g_assert_cmpint(choices[u], !=, choices[v]);

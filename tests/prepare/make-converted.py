@@ -54,6 +54,17 @@ LLAMA4 = {'intermediate_size': 16, 'intermediate_size_mlp': 32, 'num_experts_per
           'rope_parameters': {'rope_type': 'llama3', 'rope_theta': 500.0, 'factor': 8.0, 'low_freq_factor': 1.0,
                               'high_freq_factor': 4.0, 'original_max_position_embeddings': 32}}
 
+GEMMA4_MOE = {'hidden_size': 32, 'intermediate_size': 32, 'head_dim': 8, 'global_head_dim': 16,
+              'num_global_key_value_heads': 1, 'num_hidden_layers': 2, 'num_kv_shared_layers': 0,
+              'layer_types': ['sliding_attention', 'full_attention'], 'sliding_window': 20,
+              'hidden_size_per_layer_input': 0, 'enable_moe_block': True, 'num_experts': 4, 'top_k_experts': 2,
+              'moe_intermediate_size': 16}
+# Norms that take the mean off.
+MEAN = {'head_dim': 8, 'rms_norm_eps': None, 'layer_norm_eps': 1e-5}
+VISION = {'depth': 1, 'embed_dim': 16, 'hidden_size': 16, 'out_hidden_size': 32, 'num_heads': 2, 'intermediate_size': 16,
+          'patch_size': 4, 'deepstack_visual_indexes': []}
+SECTIONS = {'rope_type': 'default', 'rope_theta': 10000.0, 'mrope_section': [4, 2, 2]}
+
 # name: transformers' classes begin with, their ending, configuration
 FAMILIES = {
     'deepseek2': ('DeepseekV2', 'DeepseekV2ForCausalLM',
@@ -93,6 +104,13 @@ FAMILIES = {
                                 'sliding_attention', 'full_attention', 'full_attention'],
                 'sliding_window': 20, 'final_logit_softcapping': 3.0, 'attention_k_eq_v': True,
                 'hidden_size_per_layer_input': 4, 'vocab_size_per_layer_input': VOCABULARY}),
+    'gemma3n': ('Gemma3nText', 'Gemma3nForCausalLM',
+                {'hidden_size': 16, 'intermediate_size': 32, 'num_attention_heads': 2, 'num_key_value_heads': 1,
+                 'head_dim': 8, 'num_hidden_layers': 4, 'num_kv_shared_layers': 2, 'laurel_rank': 64,
+                 'layer_types': ['sliding_attention', 'full_attention'] * 2, 'sliding_window': 20,
+                 'activation_sparsity_pattern': [0.8, 0.0, 0.6, 0.0], 'hidden_size_per_layer_input': 4,
+                 'vocab_size_per_layer_input': VOCABULARY, 'final_logit_softcapping': 3.0}),
+    'gemma4-moe': ('Gemma4Text', 'Gemma4ForCausalLM', {**GEMMA4_MOE, 'num_attention_heads': 2, 'num_key_value_heads': 2}),
     'glm4': ('Glm4', 'Glm4ForCausalLM', {'partial_rotary_factor': 0.5, 'attention_bias': True}),
     'gpt-oss': ('GptOss', 'GptOssForCausalLM',
                 {'intermediate_size': 32, 'num_local_experts': 4, 'num_experts_per_tok': 2,
@@ -184,6 +202,61 @@ FAMILIES = {
                                        'partial_rotary_factor': 0.5, 'mrope_section': [2, 1, 1]}}),
     'llama4': ('Llama4Text', 'Llama4ForCausalLM',
                {**LLAMA4, 'num_hidden_layers': 4, 'num_local_experts': 4, 'interleave_moe_layer_step': 2}),
+    'cohere2': ('Cohere2', 'Cohere2ForCausalLM',
+                {**MEAN, 'num_hidden_layers': 4, 'sliding_window': 20, 'logit_scale': 0.25, 'rotary_pct': 1.0}),
+    'command-r': ('Cohere', 'CohereForCausalLM', {**MEAN, 'logit_scale': 0.25}),
+    'phi2': ('Phi', 'PhiForCausalLM',
+             {**MEAN, 'intermediate_size': 128, 'num_key_value_heads': 4, 'partial_rotary_factor': 0.5,
+              'tie_word_embeddings': False,
+              'rope_parameters': {'rope_type': 'default', 'rope_theta': 10000.0,
+                                  'partial_rotary_factor': 0.5}}),
+    'stablelm': ('StableLm', 'StableLmForCausalLM',
+                 {**MEAN, 'partial_rotary_factor': 0.5, 'use_qkv_bias': True,
+                  'tie_word_embeddings': False,
+                  'rope_parameters': {'rope_type': 'default', 'rope_theta': 10000.0, 'partial_rotary_factor': 0.5}}),
+    'starcoder2': ('Starcoder2', 'Starcoder2ForCausalLM',
+                   {**MEAN, 'norm_epsilon': 1e-5, 'sliding_window': None, 'use_bias': True}),
+    'dots1': ('Dots1', 'Dots1ForCausalLM',
+              {'n_routed_experts': 4, 'n_shared_experts': 2, 'num_experts_per_tok': 2, 'moe_intermediate_size': 16,
+               'first_k_dense_replace': 1, 'norm_topk_prob': True, 'routed_scaling_factor': 2.5, 'n_group': 1,
+               'topk_group': 1, 'tie_word_embeddings': False}),
+    'ernie4_5': ('Ernie4_5', 'Ernie4_5ForCausalLM', {'head_dim': 8}),
+    'ernie4_5-moe': ('Ernie4_5_Moe', 'Ernie4_5_MoeForCausalLM',
+                     {'head_dim': 8, 'intermediate_size': 64, 'moe_num_experts': 4, 'moe_k': 2, 'moe_intermediate_size': 16,
+                      'moe_num_shared_experts': 2, 'moe_layer_start_index': 1, 'moe_layer_interval': 1}),
+    'exaone4': ('Exaone4', 'Exaone4ForCausalLM',
+                {'head_dim': 8, 'num_hidden_layers': 4, 'sliding_window': 20, 'sliding_window_pattern': 4,
+                 'layer_types': ['sliding_attention'] * 3 + ['full_attention']}),
+    'glm4-flash': ('Glm4MoeLite', 'Glm4MoeLiteForCausalLM',
+                   {'q_lora_rank': 24, 'kv_lora_rank': 32, 'qk_rope_head_dim': 8, 'qk_nope_head_dim': 16,
+                    'v_head_dim': 16, 'n_routed_experts': 4, 'n_shared_experts': 1, 'num_experts_per_tok': 2,
+                    'moe_intermediate_size': 16, 'n_group': 1, 'topk_group': 1, 'norm_topk_prob': True,
+                    'mlp_layer_types': ['dense', 'sparse'], 'first_k_dense_replace': 1,
+                    'routed_scaling_factor': 1.8, 'num_key_value_heads': 4, 'tie_word_embeddings': False}),
+    'hunyuan-dense': ('HunYuanDenseV1', 'HunYuanDenseV1ForCausalLM', {'head_dim': 8}),
+    'kimi-k2': ('DeepseekV3', 'DeepseekV3ForCausalLM',
+                {'q_lora_rank': 24, 'kv_lora_rank': 32, 'qk_rope_head_dim': 8, 'qk_nope_head_dim': 16,
+                 'v_head_dim': 16, 'n_routed_experts': 6, 'n_shared_experts': 1, 'num_experts_per_tok': 2,
+                 'moe_intermediate_size': 16, 'first_k_dense_replace': 1, 'n_group': 1, 'topk_group': 1,
+                 'norm_topk_prob': True, 'routed_scaling_factor': 2.827, 'num_key_value_heads': 4,
+                 'tie_word_embeddings': False, 'head_dim': 8, 'scoring_func': 'sigmoid', 'rms_norm_eps': 1e-6,
+                 'rope_parameters': {'rope_type': 'yarn', 'rope_theta': 50000.0, 'factor': 32.0, 'beta_fast': 1.0,
+                                     'beta_slow': 1.0, 'mscale': 1.0, 'mscale_all_dim': 1.0,
+                                     'original_max_position_embeddings': 64}}),
+    'lfm2moe': ('Lfm2Moe', 'Lfm2MoeForCausalLM',
+                {'head_dim': 8, 'num_hidden_layers': 3, 'conv_L_cache': 3, 'norm_eps': 1e-5,
+                 'layer_types': ['conv', 'full_attention', 'conv'], 'num_dense_layers': 1, 'num_experts': 4,
+                 'num_experts_per_tok': 2, 'moe_intermediate_size': 16, 'use_expert_bias': True,
+                 'norm_topk_prob': True}),
+    'qwen2vl': ('Qwen2VL', 'Qwen2VLForConditionalGeneration',
+                {'text_config': {**SIZES, 'head_dim': 16, 'hidden_size': 64, 'rope_parameters': SECTIONS},
+                 'vision_config': {**VISION, 'hidden_size': 64}}),
+    'qwen3vl': ('Qwen3VL', 'Qwen3VLForConditionalGeneration',
+                {'text_config': {**SIZES, 'rope_parameters': SECTIONS}, 'vision_config': VISION}),
+    'qwen3vlmoe': ('Qwen3VLMoe', 'Qwen3VLMoeForConditionalGeneration',
+                   {'text_config': {**SIZES, 'rope_parameters': SECTIONS, 'num_experts': 4, 'num_experts_per_tok': 2,
+                                    'moe_intermediate_size': 16, 'norm_topk_prob': True}, 'vision_config': VISION}),
+    'seed_oss': ('SeedOss', 'SeedOssForCausalLM', {'attention_bias': True, 'attention_out_bias': False}),
     'smollm3': ('SmolLM3', 'SmolLM3ForCausalLM', {'head_dim': 8, 'num_hidden_layers': 4}),
 }
 
@@ -262,6 +335,7 @@ SAVED |= {
                           'logits_scaling': 8.0, 'num_local_experts': 3, 'num_experts_per_tok': 2,
                           'intermediate_size': 16, 'shared_intermediate_size': 16,
                           'position_embedding_type': 'nope'}),
+    'hf-gemma4-moe': ('Gemma4Text', 'Gemma4ForCausalLM', {**SMALL, **GEMMA4_MOE, 'num_experts': 3}),
     'hf-llama4': ('Llama4Text', 'Llama4ForCausalLM',
                   {**SMALL, **LLAMA4, 'intermediate_size_mlp': 24, 'num_hidden_layers': 3, 'num_local_experts': 3,
                    'interleave_moe_layer_step': 2, 'no_rope_layers': [1, 0, 1], 'attention_chunk_size': 22,
@@ -297,7 +371,7 @@ def randomize(model, quantized):
                 parameter.uniform_(-0.5, 0.5)
                 if model.config.model_type.removesuffix('_text') not in ('gemma', 'gemma2', 'gemma3'):
                     parameter += 1
-            elif 'layer_scalar' in name or name.endswith('.D'):
+            elif 'layer_scalar' in name or name.endswith(('.D', 'output_scale', 'router.scale', 'per_expert_scale')):
                 parameter.uniform_(0.5, 1.5)
             elif 'bias' in name or 'sinks' in name:
                 parameter.normal_(0, 0.5)
@@ -420,6 +494,15 @@ def edit_config(folder, edit):
         json.dump(config, file, indent=2)
 
 
+def transpose_experts(folder):
+    """As Qwen3-VL's are published."""
+    path = os.path.join(folder, 'model.safetensors')
+    tensors = safetensors.torch.load_file(path)
+    for name in [n for n in tensors if '.experts.' in n]:
+        tensors[name] = tensors[name].transpose(1, 2).contiguous()
+    safetensors.torch.save_file(tensors, path, metadata={'format': 'pt'})
+
+
 def save_tokenizer(folder):
     """Letters alone, and an end: what the converter counts tokens by."""
     vocabulary = {chr(33 + i): i for i in range(VOCABULARY - 1)}
@@ -483,6 +566,8 @@ def make(output, name):
         save_tokenizer(folder)
         if name in PUBLISHERS:
             edit_config(folder, PUBLISHERS[name])
+        if name == 'qwen3vlmoe':
+            transpose_experts(folder)
         convert(folder, os.path.join(output, name + '.gguf'), name in QUANTIZED)
     write_numbers(os.path.join(output, name + '.json'), model)
 
