@@ -17,7 +17,10 @@ const SundogHfKey sundog_hf_common_keys[] = {
     {"head_dim",                "attention.key_length"},
     {"head_dim",                "attention.value_length"},
     {"rms_norm_eps",            "attention.layer_norm_rms_epsilon"},
+    {"norm_eps",                "attention.layer_norm_rms_epsilon"},
     {"layer_norm_epsilon",      "attention.layer_norm_epsilon"},
+    {"layer_norm_eps",          "attention.layer_norm_epsilon"},
+    {"norm_epsilon",            "attention.layer_norm_epsilon"},
     {"sliding_window",          "attention.sliding_window"},
     {"kv_lora_rank",            "attention.kv_lora_rank"},
     {"q_lora_rank",             "attention.q_lora_rank"},
@@ -39,8 +42,10 @@ const SundogHfKey sundog_hf_common_keys[] = {
 const SundogHfTensor sundog_hf_common_tensors[] = {
     {"model.embed_tokens.weight",                       "token_embd.weight"},
     {"model.norm.weight",                               "output_norm.weight"},
+    {"model.norm.bias",                                 "output_norm.bias"},
     {"lm_head.weight",                                  "output.weight"},
     {"model.layers.%u.input_layernorm.weight",          "blk.%u.attn_norm.weight"},
+    {"model.layers.%u.input_layernorm.bias",            "blk.%u.attn_norm.bias"},
     {"model.layers.%u.self_attn.q_proj.weight",         "blk.%u.attn_q.weight"},
     {"model.layers.%u.self_attn.k_proj.weight",         "blk.%u.attn_k.weight"},
     {"model.layers.%u.self_attn.v_proj.weight",         "blk.%u.attn_v.weight"},
@@ -52,6 +57,7 @@ const SundogHfTensor sundog_hf_common_tensors[] = {
     {"model.layers.%u.self_attn.q_norm.weight",         "blk.%u.attn_q_norm.weight"},
     {"model.layers.%u.self_attn.k_norm.weight",         "blk.%u.attn_k_norm.weight"},
     {"model.layers.%u.post_attention_layernorm.weight", "blk.%u.ffn_norm.weight"},
+    {"model.layers.%u.post_attention_layernorm.bias",   "blk.%u.ffn_norm.bias"},
     {"model.layers.%u.mlp.gate_proj.weight",            "blk.%u.ffn_gate.weight"},
     {"model.layers.%u.mlp.up_proj.weight",              "blk.%u.ffn_up.weight"},
     {"model.layers.%u.mlp.down_proj.weight",            "blk.%u.ffn_down.weight"},
@@ -137,6 +143,40 @@ static const SundogHfTensor olmo2_tensors[] = {
 static const SundogHfTensor phi3_tensors[] = {
     {"model.layers.%u.self_attn.qkv_proj.weight", "blk.%u.attn_qkv.weight", SUNDOG_HF_WHOLE},
     {"model.layers.%u.mlp.gate_up_proj.weight",   "blk.%u.ffn_up.weight", SUNDOG_HF_WHOLE},
+    {NULL, NULL, SUNDOG_HF_WHOLE},
+};
+
+static const SundogHfTensor lfm2_tensors[] = {
+    {"model.embedding_norm.weight",                       "token_embd_norm.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.operator_norm.weight",              "blk.%u.attn_norm.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.ffn_norm.weight",                   "blk.%u.ffn_norm.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.conv.in_proj.weight",               "blk.%u.shortconv.in_proj.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.conv.conv.weight",                  "blk.%u.shortconv.conv.weight", SUNDOG_HF_CHANNELS},
+    {"model.layers.%u.conv.out_proj.weight",              "blk.%u.shortconv.out_proj.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.self_attn.out_proj.weight",         "blk.%u.attn_output.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.self_attn.q_layernorm.weight",      "blk.%u.attn_q_norm.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.self_attn.k_layernorm.weight",      "blk.%u.attn_k_norm.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.feed_forward.w1.weight",            "blk.%u.ffn_gate.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.feed_forward.w3.weight",            "blk.%u.ffn_up.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.feed_forward.w2.weight",            "blk.%u.ffn_down.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.feed_forward.gate.weight",          "blk.%u.ffn_gate_inp.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.feed_forward.expert_bias",          "blk.%u.exp_probs_b.bias", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.feed_forward.experts.%e.w1.weight", "blk.%u.ffn_gate_exps.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.feed_forward.experts.%e.w3.weight", "blk.%u.ffn_up_exps.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.feed_forward.experts.%e.w2.weight", "blk.%u.ffn_down_exps.weight", SUNDOG_HF_WHOLE},
+    {NULL, NULL, SUNDOG_HF_WHOLE},
+};
+
+static const SundogHfTensor seed_oss_tensors[] = {
+    {"model.layers.%u.post_attention_layernorm.weight", "blk.%u.post_attention_norm.weight", SUNDOG_HF_WHOLE},
+    {NULL, NULL, SUNDOG_HF_WHOLE},
+};
+
+static const SundogHfTensor starcoder2_tensors[] = {
+    {"model.layers.%u.mlp.c_fc.weight",   "blk.%u.ffn_up.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.mlp.c_fc.bias",     "blk.%u.ffn_up.bias", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.mlp.c_proj.weight", "blk.%u.ffn_down.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.mlp.c_proj.bias",   "blk.%u.ffn_down.bias", SUNDOG_HF_WHOLE},
     {NULL, NULL, SUNDOG_HF_WHOLE},
 };
 
@@ -250,6 +290,17 @@ static const SundogHfKey gemma_keys[] = {
     {NULL, NULL},
 };
 
+static const SundogHfKey cohere_keys[] = {
+    {"logit_scale", "logit_scale"},
+    {NULL, NULL},
+};
+
+static const SundogHfKey lfm2_keys[] = {
+    {"conv_L_cache",     "shortconv.l_cache"},
+    {"num_dense_layers", "leading_dense_block_count"},
+    {NULL, NULL},
+};
+
 static const SundogHfKey minimax_keys[] = {
     {"rotary_dim", "rope.dimension_count"},
     {NULL, NULL},
@@ -321,8 +372,13 @@ static const SundogHfFamily families[] = {
     {"BambaForCausalLM", "granitehybrid", "silu", granite_hybrid_keys, bamba_tensors, sundog_hf_granite_hybrid_read},
     {"BertForSequenceClassification", "bert", "gelu", sundog_hf_bert_keys, sundog_hf_bert_class_tensors, sundog_hf_class_read},
     {"BertModel", "bert", "gelu", sundog_hf_bert_keys, sundog_hf_bert_tensors},
+    {"Cohere2ForCausalLM", "cohere2", "silu", cohere_keys, NULL},
+    {"CohereForCausalLM", "command-r", "silu", cohere_keys, NULL},
     {"DeepseekV2ForCausalLM", "deepseek2", "silu", NULL, deepseek_tensors},
     {"DeepseekV3ForCausalLM", "deepseek2", "silu", NULL, deepseek_tensors},
+    {"Dots1ForCausalLM", "dots1", "silu", NULL, NULL},
+    {"Ernie4_5ForCausalLM", "ernie4_5", "silu", NULL, NULL},
+    {"Exaone4ForCausalLM", "exaone4", "silu", NULL, olmo2_tensors},
     {"Gemma2ForCausalLM", "gemma2", "gelu_pytorch_tanh", gemma_keys, gemma2_tensors},
     {"Gemma3ForCausalLM", "gemma3", "gelu_pytorch_tanh", gemma_keys, gemma2_tensors},
     {"Gemma3ForConditionalGeneration", "gemma3", "gelu_pytorch_tanh", gemma_keys, gemma2_tensors, NULL, gemma3_defaults},
@@ -332,10 +388,13 @@ static const SundogHfFamily families[] = {
     {"GemmaForCausalLM", "gemma", "gelu_pytorch_tanh", NULL, gemma_tensors},
     {"Glm4ForCausalLM", "glm4", "silu", NULL, glm4_tensors},
     {"Glm4MoeForCausalLM", "glm4moe", "silu", NULL, glm4_moe_tensors},
+    {"Glm4MoeLiteForCausalLM", "deepseek2", "silu", NULL, deepseek_tensors},
     {"GptOssForCausalLM", "gpt-oss", "silu", NULL, gpt_oss_tensors},
     {"GraniteForCausalLM", "granite", "silu", granite_keys, NULL},
     {"GraniteMoeHybridForCausalLM", "granitehybrid", "silu", granite_hybrid_keys, granite_hybrid_tensors, sundog_hf_granite_hybrid_read},
     {"GraniteMoeForCausalLM", "granitemoe", "silu", granite_keys, granite_moe_tensors},
+    {"Lfm2ForCausalLM", "lfm2", "silu", lfm2_keys, lfm2_tensors, sundog_hf_lfm2_read},
+    {"Lfm2MoeForCausalLM", "lfm2moe", "silu", lfm2_keys, lfm2_tensors},
     {"Llama4ForCausalLM", "llama4", "silu", llama4_keys, llama4_tensors, sundog_hf_llama4_read},
     {"Llama4ForConditionalGeneration", "llama4", "silu", llama4_keys, llama4_tensors, sundog_hf_llama4_read},
     {"LlamaForCausalLM", "llama", "silu", NULL, NULL},
@@ -352,14 +411,20 @@ static const SundogHfFamily families[] = {
     {"Olmo3ForCausalLM", "olmo2", "silu", NULL, olmo2_tensors},
     {"OlmoeForCausalLM", "olmoe", "silu", NULL, NULL},
     {"Phi3ForCausalLM", "phi3", "silu", NULL, phi3_tensors},
+    {"Qwen2_5_VLForConditionalGeneration", "qwen2vl", "silu", NULL, NULL},
     {"Qwen2ForCausalLM", "qwen2", "silu", NULL, NULL},
     {"Qwen2MoeForCausalLM", "qwen2moe", "silu", NULL, NULL},
+    {"Qwen2VLForConditionalGeneration", "qwen2vl", "silu", NULL, NULL},
     {"Qwen3ForCausalLM", "qwen3", "silu", NULL, NULL},
     {"Qwen3ForSequenceClassification", "qwen3", "silu", NULL, sundog_hf_qwen3_class_tensors, sundog_hf_class_read},
     {"Qwen3Model", "qwen3", "silu", NULL, NULL},
     {"Qwen3MoeForCausalLM", "qwen3moe", "silu", NULL, NULL},
+    {"Qwen3VLForConditionalGeneration", "qwen3vl", "silu", NULL, NULL},
     {"RobertaModel", "bert", "gelu", sundog_hf_bert_keys, sundog_hf_roberta_tensors, sundog_hf_roberta_read},
+    {"SeedOssForCausalLM", "seed_oss", "silu", NULL, seed_oss_tensors},
     {"SmolLM3ForCausalLM", "smollm3", "silu", NULL, NULL},
+    {"StableLmForCausalLM", "stablelm", "silu", NULL, NULL},
+    {"Starcoder2ForCausalLM", "starcoder2", "gelu_pytorch_tanh", NULL, starcoder2_tensors},
     {"XLMRobertaForSequenceClassification", "bert", "gelu", sundog_hf_bert_keys, sundog_hf_roberta_tensors, sundog_hf_roberta_class_read},
     {"XLMRobertaModel", "bert", "gelu", sundog_hf_bert_keys, sundog_hf_roberta_tensors, sundog_hf_roberta_read},
 };

@@ -81,6 +81,8 @@ void sundog_hf_gemma4_read(SundogSource *source, JsonObject *config);
 /* Granite's with state spaces, and Bamba's. */
 void sundog_hf_granite_hybrid_read(SundogSource *source, JsonObject *config);
 void sundog_hf_nemotron_h_read(SundogSource *source, JsonObject *config);
+/* LFM2's. */
+void sundog_hf_lfm2_read(SundogSource *source, JsonObject *config);
 /* Llama 4's. */
 void sundog_hf_llama4_read(SundogSource *source, JsonObject *config);
 
