@@ -12,7 +12,7 @@ typedef struct {
     const SundogParameter *parameters;
     const float *bias;   /* [n_experts] or NULL */
     const float *scales; /* the same */
-    uint64_t *keys;    /* [n_experts] by score and index, all different; 0 is out of the choice */
+    uint64_t *keys;      /* [n_experts] by score and index, all different; 0 is out of the choice */
     float *probabilities; /* [n_experts] */
     int64_t n_experts;
     int64_t n_used;
