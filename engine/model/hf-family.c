@@ -17,7 +17,6 @@ const SundogHfKey sundog_hf_common_keys[] = {
     {"head_dim",                "attention.key_length"},
     {"head_dim",                "attention.value_length"},
     {"rms_norm_eps",            "attention.layer_norm_rms_epsilon"},
-    {"norm_eps",                "attention.layer_norm_rms_epsilon"},
     {"layer_norm_epsilon",      "attention.layer_norm_epsilon"},
     {"layer_norm_eps",          "attention.layer_norm_epsilon"},
     {"norm_epsilon",            "attention.layer_norm_epsilon"},
@@ -296,6 +295,7 @@ static const SundogHfKey cohere_keys[] = {
 };
 
 static const SundogHfKey lfm2_keys[] = {
+    {"norm_eps",         "attention.layer_norm_rms_epsilon"},
     {"conv_L_cache",     "shortconv.l_cache"},
     {"num_dense_layers", "leading_dense_block_count"},
     {NULL, NULL},
