@@ -189,6 +189,7 @@ test_published(void)
                                         "GLM-4.6",
                                         "moonshotai-Kimi-K2",
                                         "LFM2.5-8B-A1B",
+                                        "google-gemma-4-31B-it",
                                         "MiniMax-M1",
                                         "MiniMax-M2",
                                         "google-gemma-2-2b-it"};

@@ -153,9 +153,7 @@ is_call(const char *heard, const char *name, const char *arguments)
     const char *json = heard + strlen(head);
     g_autoptr(JsonNode) got = sundog_json_parse(json, strlen(json), NULL);
     g_autoptr(JsonNode) wanted = parse_json(arguments);
-    g_autofree char *a = got != NULL ? sundog_json_print(got, false) : NULL;
-    g_autofree char *b = sundog_json_print(wanted, false);
-    return g_strcmp0(a, b) == 0;
+    return got != NULL && json_node_equal(got, wanted); /* some templates order members anew */
 }
 
 /* A template renders one or two calls, and its own syntax reads them back. */
@@ -247,6 +245,7 @@ static const struct {
     {"poolside-Laguna-XS.2", SUNDOG_CALL_TAGGED, "<think>"},
     {"tencent-Hy3", SUNDOG_CALL_TAGGED, "<think:opensource>"},
     {"unsloth-Apriel-1.5", SUNDOG_CALL_OBJECT, NULL},
+    {"google-gemma-4-31B-it", SUNDOG_CALL_BRACED, "<|channel>thought"},
     /* Explained by us: one that has no calls, and one whose calls are not to be told in these forms. */
     {"google-gemma-2-2b-it", SUNDOG_CALL_OBJECT, NULL},
     {"Kimi-K3", SUNDOG_CALL_OBJECT, "<|sep|>"},
@@ -272,7 +271,7 @@ test_published(void)
         g_assert_cmpint(again->form, ==, wanted[i].form);
         g_assert_cmpstr(again->reasoning_open, ==, wanted[i].reasoning_open);
         g_autoptr(SundogTemplate) chat_template = sundog_template_new(source, NULL);
-        bool is_explained = strstr(wanted[i].name, "gemma") || strstr(wanted[i].name, "Kimi-K3");
+        bool is_explained = strstr(wanted[i].name, "gemma-2") || strstr(wanted[i].name, "Kimi-K3");
         g_assert_cmpint(again->by_prompt, ==, is_explained);
         if (!again->by_prompt) {
             g_assert_true(reads_back(chat_template, again, false));
@@ -374,6 +373,12 @@ static const SundogOutputSyntax alike = {.form = SUNDOG_CALL_TAGGED,
                                          .text_open = (char *)"=<|sep|>",
                                          .value_open = (char *)"=",
                                          .value_close = (char *)"<|end|>value"};
+static const SundogOutputSyntax braced = {.form = SUNDOG_CALL_BRACED,
+                                          .section_open = (char *)"",
+                                          .section_close = (char *)"",
+                                          .call_open = (char *)"<|tool_call>call:",
+                                          .call_close = (char *)"<tool_call|>",
+                                          .text_open = (char *)"<|\"|>"};
 static const SundogOutputSyntax harmony = {.form = SUNDOG_CALL_HARMONY};
 
 #define CALL_A "<tool_call>\n{\"name\": \"a\", \"arguments\": {\"x\": \"}]\\\"\"}}\n</tool_call>"
@@ -434,6 +439,14 @@ static const struct {
      "<|sep|>Hm.<|end|>think<|sep|>So<|open|>tools<|sep|><|open|>toolsa<|sep|><|open|>x=<|sep|>1"
      "<|end|>value<|end|><|end|>tools<|sep|>",
      "c:So|r:Hm.|a {\"x\": \"1\"}"},
+    {&braced,
+     {.takes_calls = true},
+     false,
+     "So<|tool_call>call:a{x:<|\"|>} \"b<|\"|>, y:[1,{k:true}],<|\"|>z<|\"|>:\"j\"}<tool_call|>"
+     "<|tool_call>call:b{}<tool_call|>",
+     "c:So|r:|a {\"x\":\"} \\\"b\",\"y\":[1,{\"k\":true}],\"z\":\"j\"}|b {}"},
+    {&braced, {.takes_calls = true}, false, "<|tool_call>call:a(x)", "c:<|tool_call>call:a(x)|r:"},
+    {&braced, {.takes_calls = true}, true, "<|tool_call>call:a{x:<|\"|>b", "c:|r:"},
     /* Python's literals, and characters by their numbers. */
     {&python,
      {.takes_calls = true},

@@ -247,19 +247,35 @@ add_named_call(Maker *maker, uint32_t from, const Tool *tool)
     return add_schema(maker, from, tool->schema);
 }
 
-/* PYTHONIC: one argument as a rule, since it may follow others or not. */
+/* BRACED: a text between its marks goes on to the closing one, whatever it says. */
+static uint32_t
+add_braced_value(Maker *maker, uint32_t from, JsonNode *schema)
+{
+    const char *mark = maker->wanted->syntax->text_open;
+    uint32_t plain;
+    if (is_text(schema))
+        return add_until(maker, add_mark(maker, from, mark), mark);
+    uint32_t open = add_mark(maker, from, mark);
+    return add_plain_values(maker, open, schema, &plain) ? add_mark(maker, plain, mark)
+                                                         : add_schema(maker, from, schema);
+}
+
+/* PYTHONIC, BRACED: one argument as a rule, since it may follow others or not. */
 static uint32_t
 add_keyword_rule(Maker *maker, const char *name, JsonNode *schema)
 {
+    bool is_braced = maker->wanted->syntax->form == SUNDOG_CALL_BRACED;
     uint32_t rule = sundog_automaton_builder_add_state(maker->builder);
-    uint32_t end = add_schema(maker, add_text(maker, add_text(maker, rule, name), "="), schema);
+    uint32_t value = add_text(maker, add_text(maker, rule, name), is_braced ? ":" : "=");
+    uint32_t end =
+        is_braced ? add_braced_value(maker, value, schema) : add_schema(maker, value, schema);
     if (end == FAILED)
         return FAILED;
     sundog_automaton_builder_accept(maker->builder, end);
     return rule;
 }
 
-/* PYTHONIC: the arguments in the order of the schema; `first` and `later` are the states where none was
+/* PYTHONIC, BRACED: the arguments in the order of the schema; `first` and `later` are the states where none was
  * written and where one was. */
 static uint32_t
 add_keywords(Maker *maker, uint32_t first, JsonNode *schema)
@@ -269,6 +285,7 @@ add_keywords(Maker *maker, uint32_t first, JsonNode *schema)
         schema != NULL && JSON_NODE_HOLDS_OBJECT(schema) ? json_node_get_object(schema) : NULL;
     JsonObject *properties = get_object(object, "properties");
     g_autoptr(GList) names = properties != NULL ? json_object_get_members(properties) : NULL;
+    bool is_braced = maker->wanted->syntax->form == SUNDOG_CALL_BRACED;
     uint32_t later = FAILED, to = sundog_automaton_builder_add_state(builder);
     for (GList *name = names; name != NULL; name = name->next) {
         uint32_t rule =
@@ -282,7 +299,8 @@ add_keywords(Maker *maker, uint32_t first, JsonNode *schema)
         if (later != FAILED)
             sundog_automaton_builder_add_empty(
                 builder,
-                sundog_automaton_builder_add_call(builder, add_text(maker, later, ", "), rule),
+                sundog_automaton_builder_add_call(
+                    builder, add_text(maker, later, is_braced ? "," : ", "), rule),
                 end);
         if (is_required(object, name->data))
             first = FAILED;
@@ -298,11 +316,12 @@ add_keywords(Maker *maker, uint32_t first, JsonNode *schema)
 }
 
 static uint32_t
-add_python_call(Maker *maker, uint32_t from, const Tool *tool)
+add_keyword_call(Maker *maker, uint32_t from, const Tool *tool)
 {
-    from = add_text(maker, add_text(maker, from, tool->name), "(");
+    bool is_braced = maker->wanted->syntax->form == SUNDOG_CALL_BRACED;
+    from = add_text(maker, add_text(maker, from, tool->name), is_braced ? "{" : "(");
     uint32_t end = add_keywords(maker, from, tool->schema);
-    return end != FAILED ? add_text(maker, end, ")") : end;
+    return end != FAILED ? add_text(maker, end, is_braced ? "}" : ")") : end;
 }
 
 static uint32_t
@@ -324,7 +343,8 @@ add_call(Maker *maker, uint32_t from, const Tool *tool)
     case SUNDOG_CALL_NAMED:
         return add_named_call(maker, from, tool);
     case SUNDOG_CALL_PYTHONIC:
-        return add_python_call(maker, from, tool);
+    case SUNDOG_CALL_BRACED:
+        return add_keyword_call(maker, from, tool);
     case SUNDOG_CALL_HARMONY:
         return add_harmony_call(maker, from, tool);
     case SUNDOG_CALL_TAGGED:

@@ -251,6 +251,28 @@ detect_pythonic(SundogOutputSyntax *syntax, const char *one)
     return true;
 }
 
+static bool
+detect_braced(SundogOutputSyntax *syntax, const char *one, const char *two)
+{
+    const char *name = strstr(one, NAME "{" KEY ":");
+    const char *mark = name != NULL ? name + strlen(NAME "{" KEY ":") : NULL;
+    const char *value = mark != NULL ? strstr(mark, VALUE) : NULL;
+    if (value == NULL || value == mark)
+        return false;
+    g_autofree char *quote = g_strndup(mark, (gsize)(value - mark));
+    g_autofree char *rest = g_strconcat(quote, "," OTHER_KEY ":" OTHER_VALUE "}", NULL);
+    if (!g_str_has_prefix(value + strlen(VALUE), rest))
+        return false;
+    const char *first = two != NULL ? strstr(two, OTHER_VALUE "}") : NULL;
+    const char *begin = first != NULL ? first + strlen(OTHER_VALUE "}") : NULL;
+    const char *second = begin != NULL ? strstr(begin, SECOND_NAME) : NULL;
+    g_autofree char *between = second != NULL ? g_strndup(begin, (gsize)(second - begin)) : NULL;
+    set_marks(syntax, one, (size_t)(name - one), value + strlen(VALUE) + strlen(rest), between);
+    syntax->text_open = g_steal_pointer(&quote);
+    syntax->form = SUNDOG_CALL_BRACED;
+    return *syntax->call_open != '\0';
+}
+
 static void
 clear_calls(SundogOutputSyntax *syntax)
 {
@@ -351,6 +373,9 @@ sundog_output_detect_calls(SundogOutputSyntax *syntax, SundogProbe *probe)
         return;
     cut_end(probe, name);
     if (detect_object(syntax, begin, two) && reads_back(syntax, begin))
+        return;
+    clear_calls(syntax);
+    if (detect_braced(syntax, begin, two) && reads_back(syntax, begin))
         return;
     clear_calls(syntax);
     if ((detect_pythonic(syntax, begin) ||

@@ -15,6 +15,7 @@ static const struct {
     {"[THINK]", "[/THINK]"},
     {"<seed:think>", "</seed:think>"},
     {"<|START_THINKING|>", "<|END_THINKING|>"},
+    {"<|channel>thought", "<channel|>"},
 };
 
 static void
@@ -115,7 +116,8 @@ detect_call_end(SundogOutputSyntax *syntax, const SundogProbe *probe)
     if (last == NULL || syntax->by_prompt)
         return;
     last += strlen(OTHER_VALUE);
-    if (syntax->form == SUNDOG_CALL_OBJECT || syntax->form == SUNDOG_CALL_NAMED)
+    if (syntax->form == SUNDOG_CALL_OBJECT || syntax->form == SUNDOG_CALL_NAMED ||
+        syntax->form == SUNDOG_CALL_BRACED)
         last += strspn(last, " }");
     if (syntax->is_list)
         last += strspn(last, "]");

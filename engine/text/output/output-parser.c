@@ -340,6 +340,7 @@ sundog_output_open_call(SundogOutputParser *parser)
     g_string_truncate(parser->early, 0);
     parser->state = parser->syntax->form == SUNDOG_CALL_OBJECT     ? SUNDOG_OUTPUT_OBJECT
                     : parser->syntax->form == SUNDOG_CALL_PYTHONIC ? SUNDOG_OUTPUT_PYTHON
+                    : parser->syntax->form == SUNDOG_CALL_BRACED   ? SUNDOG_OUTPUT_BRACED
                                                                    : SUNDOG_OUTPUT_NAME;
 }
 
@@ -548,6 +549,8 @@ step(SundogOutputParser *parser)
         return sundog_output_step_tagged(parser);
     case SUNDOG_OUTPUT_PYTHON:
         return sundog_output_step_python(parser);
+    case SUNDOG_OUTPUT_BRACED:
+        return sundog_output_step_braced(parser);
     case SUNDOG_OUTPUT_CALL_END:
         return step_call_end(parser);
     case SUNDOG_OUTPUT_HEADER:

@@ -19,6 +19,7 @@ typedef enum {
     SUNDOG_OUTPUT_TEXT_VALUE,
     SUNDOG_OUTPUT_VALUE,
     SUNDOG_OUTPUT_PYTHON,   /* PYTHONIC: one call */
+    SUNDOG_OUTPUT_BRACED,   /* BRACED: one call */
     SUNDOG_OUTPUT_CALL_END, /* before the call's close */
     SUNDOG_OUTPUT_HEADER,   /* HARMONY: up to a message's body */
 } SundogOutputState;
@@ -84,5 +85,6 @@ void sundog_output_open_call(SundogOutputParser *parser);
 bool sundog_output_step_object(SundogOutputParser *parser);
 bool sundog_output_step_tagged(SundogOutputParser *parser);
 bool sundog_output_step_python(SundogOutputParser *parser);
+bool sundog_output_step_braced(SundogOutputParser *parser);
 /* Streams JSON as arguments up to its end. True at the end. */
 bool sundog_output_stream_json(SundogOutputParser *parser, GString *instead);

@@ -28,7 +28,8 @@
 static const char *const forms[] = {
     [SUNDOG_CALL_NONE] = "none",         [SUNDOG_CALL_OBJECT] = "object",
     [SUNDOG_CALL_NAMED] = "named",       [SUNDOG_CALL_TAGGED] = "tagged",
-    [SUNDOG_CALL_PYTHONIC] = "pythonic", [SUNDOG_CALL_HARMONY] = "harmony",
+    [SUNDOG_CALL_PYTHONIC] = "pythonic", [SUNDOG_CALL_BRACED] = "braced",
+    [SUNDOG_CALL_HARMONY] = "harmony",
 };
 
 void
@@ -95,6 +96,9 @@ is_whole(const SundogOutputSyntax *syntax)
                *syntax->text_open != '\0' && *syntax->value_close != '\0';
     case SUNDOG_CALL_PYTHONIC:
         return has_calls;
+    case SUNDOG_CALL_BRACED:
+        return has_calls && *syntax->call_open != '\0' && syntax->text_open != NULL &&
+               *syntax->text_open != '\0';
     default:
         return true;
     }

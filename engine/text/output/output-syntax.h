@@ -17,6 +17,7 @@ typedef enum {
     SUNDOG_CALL_NAMED,    /* a name, a mark, arguments as JSON */
     SUNDOG_CALL_TAGGED,   /* a name, then each argument between marks */
     SUNDOG_CALL_PYTHONIC, /* name(key=value, …) in a list */
+    SUNDOG_CALL_BRACED,   /* name{key:value,…}, texts between marks of their own */
     SUNDOG_CALL_HARMONY,  /* messages in channels, some to functions */
 } SundogCallForm;
 
@@ -39,7 +40,7 @@ typedef struct {
     char
         *extra_close; /* NAMED: behind something between name and arguments, such as an id; or "" */
     char *key_open;   /* TAGGED: before a key, */
-    char *text_open;  /* between key and value, where it is a text, */
+    char *text_open;  /* between key and value, where it is a text, (BRACED: around a text) */
     char *value_open; /* where it is anything else, */
     char *value_close;   /* and behind it */
     bool has_index;      /* NAMED: a name ends in a colon and the call's number */
