@@ -48,7 +48,8 @@ typedef struct {
     SundogLoadedCore main;
     SundogPageRecorder *recorder; /* or NULL */
     GByteArray *outbox;
-    SundogScheduler *scheduler;
+    SundogScheduler *scheduler; /* of a core for text, else NULL */
+    SundogEmbedder *embedder;   /* of a core for vectors or scores, else NULL */
 } Engine;
 
 typedef struct {
@@ -145,7 +146,8 @@ say_ready(const Engine *engine)
     const SundogCoreInfo *info = sundog_core_get_info(engine->main.core);
     unsigned n_threads = sundog_replay_get_n_threads(engine->main.replay);
     SundogReady ready = {
-        .context_length = sundog_scheduler_get_context_length(engine->scheduler),
+        .context_length = engine->embedder ? sundog_embedder_get_context_length(engine->embedder)
+                                           : sundog_scheduler_get_context_length(engine->scheduler),
         .n_vocabulary = runner->n_vocabulary,
         .max_sequences = runner->max.n_sequences,
         .max_step_tokens = runner->max.n_tokens,
@@ -277,6 +279,15 @@ open_records(Engine *engine, const Arguments *arguments)
         complain(error->message);
 }
 
+/* Of a core that keeps nothing from step to step. */
+static void
+make_embedder(Engine *engine)
+{
+    engine->outbox = g_byte_array_new();
+    engine->embedder = sundog_embedder_new(sundog_replay_runner_get(engine->main.runner),
+                                           engine->main.plan.context_length, engine->outbox);
+}
+
 static void
 make_scheduler(Engine *engine, const Arguments *arguments)
 {
@@ -302,7 +313,10 @@ load(Engine *engine, const Arguments *arguments, GError **error)
         g_variant_new("(uss)", SUNDOG_WIRE_VERSION, SUNDOG_VERSION, valid));
     if (!open_keys(engine, arguments, error) || !open_cores(engine, arguments, error))
         return false;
-    make_scheduler(engine, arguments);
+    if (sundog_core_get_info(engine->main.core)->purpose == SUNDOG_CORE_GENERATES)
+        make_scheduler(engine, arguments);
+    else
+        make_embedder(engine);
     return true;
 }
 
@@ -310,6 +324,7 @@ static void
 unload(Engine *engine)
 {
     sundog_scheduler_free(engine->scheduler);
+    sundog_embedder_free(engine->embedder);
     g_clear_pointer(&engine->outbox, g_byte_array_unref);
     sundog_page_recorder_free(engine->recorder);
     sundog_loaded_core_close(&engine->main);
@@ -364,7 +379,8 @@ serve(Engine *engine, const Arguments *arguments, SundogInbox *inbox)
         return EXIT_FAILURE;
     }
     say_ready(engine);
-    if (!sundog_engine_loop(engine->scheduler, inbox, engine->outbox, engine->fd, &error)) {
+    if (!sundog_engine_loop(engine->scheduler, engine->embedder, inbox, engine->outbox, engine->fd,
+                            &error)) {
         complain(error->message);
         return EXIT_FAILURE;
     }

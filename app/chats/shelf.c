@@ -136,6 +136,13 @@ sundog_shelf_find_core(SundogShelf *shelf, const char *name)
     return NULL;
 }
 
+bool
+sundog_shelf_is_for_chats(JsonObject *core)
+{
+    const char *purpose = sundog_json_get_string(core, "purpose", "generate");
+    return !sundog_json_get_bool(core, "damaged", false) && strcmp(purpose, "generate") == 0;
+}
+
 const char *
 sundog_shelf_choose_core(SundogShelf *shelf, const char *wanted)
 {
@@ -143,11 +150,12 @@ sundog_shelf_choose_core(SundogShelf *shelf, const char *wanted)
     JsonArray *cores = sundog_shelf_get_cores(shelf);
     if (wanted && (!cores || sundog_shelf_find_core(shelf, wanted)))
         return wanted;
-    if (loaded)
+    JsonObject *known = loaded ? sundog_shelf_find_core(shelf, loaded) : NULL;
+    if (loaded && (!known || sundog_shelf_is_for_chats(known)))
         return loaded;
     for (unsigned i = 0; cores && i < json_array_get_length(cores); i++) {
         JsonObject *core = sundog_json_get_element(cores, i);
-        if (!sundog_json_get_bool(core, "damaged", false))
+        if (sundog_shelf_is_for_chats(core))
             return sundog_json_get_string(core, "name", NULL);
     }
     return NULL;

@@ -22,6 +22,8 @@ JsonArray *sundog_shelf_get_available(SundogShelf *shelf);
 JsonArray *sundog_shelf_get_cores(SundogShelf *shelf);
 /* The core of this name, or NULL. */
 JsonObject *sundog_shelf_find_core(SundogShelf *shelf, const char *name);
+/* Whether a core, as GET /sundog/v1/cores has it, can write text at all. */
+bool sundog_shelf_is_for_chats(JsonObject *core);
 /* The name of the core that answers where a chat asks for `wanted` (may be NULL): that one where it
  * exists, else the loaded one, else the first; NULL where there is none. Borrowed. */
 const char *sundog_shelf_choose_core(SundogShelf *shelf, const char *wanted);

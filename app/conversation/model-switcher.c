@@ -96,7 +96,7 @@ fill_list(SundogModelSwitcher *self, const char *chosen)
     for (unsigned i = 0; cores && i < json_array_get_length(cores); i++) {
         JsonObject *core = sundog_json_get_element(cores, i);
         const char *name = sundog_json_get_string(core, "name", "");
-        if (core && !sundog_json_get_bool(core, "damaged", false))
+        if (core && sundog_shelf_is_for_chats(core))
             gtk_list_box_append(self->list, make_row(self, core, g_strcmp0(name, chosen) == 0));
     }
 }

@@ -104,11 +104,17 @@ tell_estimate(const SundogModel *model, const SundogPrepareEstimate *estimate)
 }
 
 static void
-tell_done(const char *name, const char *folder, double seconds)
+tell_done(const char *name, const char *folder, bool is_for_text, double seconds)
 {
-    if (!sundog_command_json) {
+    if (!sundog_command_json && is_for_text) {
         sundog_terminal_note("Prepared %s in %.1f s. Try it: sundog run %s -p \"Hello\"", name,
                              seconds, output != NULL ? output : name);
+        return;
+    }
+    if (!sundog_command_json) {
+        sundog_terminal_note("Prepared %s in %.1f s. It does not write text: sundog serve answers "
+                             "/v1/embeddings and /v1/rerank",
+                             name, seconds);
         return;
     }
     JsonObject *object = json_object_new();
@@ -191,7 +197,9 @@ prepare_model(const char *word, SundogPrepareOptions *prepare, GError **error)
     if (!sundog_prepare(model, folder, sundog_library_get_keyring(library), prepare, error))
         return false;
     sundog_terminal_progress_end();
-    tell_done(name, folder, (double)(g_get_monotonic_time() - start) / 1e6);
+    bool is_for_text =
+        sundog_model_get_dimensions(model)->pooled.purpose == SUNDOG_PURPOSE_GENERATE;
+    tell_done(name, folder, is_for_text, (double)(g_get_monotonic_time() - start) / 1e6);
     return true;
 }
 

@@ -10,8 +10,9 @@
  *   "model": {"name", "architecture", "licence", "n_parameters", "context_length", "n_vocabulary",
  *             "file", "sha256", "bytes"}
  *   "purpose": "generate" | "embed" | "rerank"   what it is for; absent is "generate"
- *   "result": {"n_outputs", "prompts": {"query": "…", …}}   where it is not "generate": how long a vector is, or how
- *             many scores there are, and what the makers put before texts of a kind
+ *   "result": {"n_outputs", "n_token_types", "template"}   where it is not "generate": how long a vector is, or how
+ *             many scores there are; and where pairs of texts stand in words of the makers', those, with {query}
+ *             and {document}
  *   "cache": [{"scheme": "paged", "page_tokens": 64, "dtype": "f16", "n_layers", "n_kv_heads",
  *              "head_dim", "page_bytes"},
  *             {"scheme": "recurrent", "state_bytes"}]      the second where layers have such state; empty where
@@ -84,6 +85,7 @@ typedef struct {
     uint32_t n_vocabulary;
     SundogCorePurpose purpose;
     uint32_t n_outputs; /* of a result; 0 where it generates */
+    uint32_t n_token_types;
     uint64_t arena_bytes;
     uint64_t weight_bytes;
 } SundogCoreInfo;

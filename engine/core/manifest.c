@@ -185,6 +185,7 @@ parse_purpose(Fields *fields, SundogCoreInfo *info)
         return;
     Fields result = get_fields(fields, "result", "result: ");
     info->n_outputs = (uint32_t)get_number(&result, "n_outputs", 1, 1 << 24);
+    info->n_token_types = (uint32_t)get_number(&result, "n_token_types", 0, 1 << 24);
     fields->failed = result.failed;
 }
 

@@ -38,6 +38,31 @@ dup_fallback_name(const char *path, bool is_folder)
     return g_utf8_make_valid(base, -1);
 }
 
+/* As Qwen's makers trained their rerankers, whose folders state it nowhere. */
+static const char causal_pair_template[] =
+    "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and "
+    "the "
+    "Instruct provided. Note that the answer can only be \"yes\" or \"no\".<|im_end|>\n"
+    "<|im_start|>user\n<Instruct>: Given a web search query, retrieve relevant passages that "
+    "answer "
+    "the query\n<Query>: {query}\n<Document>: {document}<|im_end|>\n"
+    "<|im_start|>assistant\n<think>\n\n</think>\n\n";
+
+const char *
+sundog_model_get_pair_template(const SundogModel *model)
+{
+    size_t n_bytes = 0;
+    bool is_pair = model->dimensions.pooled.purpose == SUNDOG_PURPOSE_RERANK &&
+                   model->dimensions.pooled.pooling == SUNDOG_POOLING_LAST;
+    const char *text =
+        is_pair && model->gguf != NULL
+            ? sundog_gguf_get_string(model->gguf, "tokenizer.chat_template.rerank", &n_bytes)
+            : NULL;
+    if (text != NULL && g_utf8_validate_len(text, n_bytes, NULL))
+        return text;
+    return is_pair ? causal_pair_template : NULL;
+}
+
 static bool
 read_chat_template(SundogModel *model, GError **error)
 {

@@ -289,6 +289,9 @@ const SundogModelDimensions *sundog_model_get_dimensions(const SundogModel *mode
 const SundogVocabulary *sundog_model_get_vocabulary(const SundogModel *model);
 /* Jinja source, or NULL where the model has none. */
 const char *sundog_model_get_chat_template(const SundogModel *model);
+/* What a model that scores was trained to read, with {query} and {document} in the places of both; NULL
+ * where those stand alone. */
+const char *sundog_model_get_pair_template(const SundogModel *model);
 /* How the makers advise to sample: of "temperature", "top_k", "top_p" and "min_p" those that the file
  * states within their ranges, or NULL where it states none; owned by the caller. */
 JsonObject *sundog_model_dup_sampling(const SundogModel *model);

@@ -191,6 +191,10 @@ describe_purpose(JsonObject *root, const SundogPlan *plan, const SundogModel *mo
     JsonObject *result = json_object_new();
     json_object_set_int_member(result, "n_outputs",
                                sundog_model_get_dimensions(model)->pooled.n_outputs);
+    json_object_set_int_member(result, "n_token_types",
+                               sundog_model_get_dimensions(model)->pooled.n_token_types);
+    if (sundog_model_get_pair_template(model) != NULL)
+        json_object_set_string_member(result, "template", sundog_model_get_pair_template(model));
     json_object_set_object_member(root, "result", result);
     json_array_add_string_element(json_object_get_array_member(root, "features"),
                                   SUNDOG_CORE_FEATURE_RESULT);

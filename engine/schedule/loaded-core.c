@@ -52,6 +52,8 @@ plan_memory(SundogLoadedCore *loaded, const SundogLoadedCoreOptions *options, GE
         .n_contexts = options->n_contexts,
         .cache_bytes = options->cache_bytes,
     };
+    if (info->purpose != SUNDOG_CORE_GENERATES)
+        return sundog_memory_plan_make_whole(&loaded->plan, &needs, error);
     return sundog_memory_plan_make(&loaded->plan, &needs, error);
 }
 

@@ -68,6 +68,24 @@ sundog_memory_plan_make(SundogMemoryPlan *plan, const SundogMemoryNeeds *needs, 
     return true;
 }
 
+bool
+sundog_memory_plan_make_whole(SundogMemoryPlan *plan, const SundogMemoryNeeds *needs,
+                              GError **error)
+{
+    g_autofree char *fixed = g_format_size(needs->fixed_bytes);
+    g_autofree char *available = g_format_size(needs->available_bytes);
+    *plan = (SundogMemoryPlan){.pool_pages = (int64_t)needs->max_pages,
+                               .pool_states = 1,
+                               .context_length = needs->context_length};
+    if (needs->fixed_bytes <= needs->available_bytes)
+        return true;
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_NO_SPACE,
+                "the core needs %s, and %s is free: close other programs, or prepare it for a "
+                "shorter context",
+                fixed, available);
+    return false;
+}
+
 /* The number after a key in a file of the kernel's, or the file's own where the key is "". */
 static bool
 read_number(const char *path, const char *key, uint64_t *value)

@@ -32,6 +32,10 @@ typedef struct {
 bool sundog_memory_plan_make(SundogMemoryPlan *plan, const SundogMemoryNeeds *needs,
                              GError **error);
 
+/* The same of a core whose steps keep nothing: all pages that it allows, which live in the arena. */
+bool sundog_memory_plan_make_whole(SundogMemoryPlan *plan, const SundogMemoryNeeds *needs,
+                                   GError **error);
+
 /* What this process may still take without pushing others out: MemAvailable, within the control
  * group's limit. 0 where the system does not say. */
 uint64_t sundog_memory_get_available(void);

@@ -104,6 +104,7 @@ find_buffers(SundogReplayRunner *runner)
         {"first_row", &table->first_row},
         {"start_position", &table->start_position},
         {"page_table", &table->page_table},
+        /* Of a core for text alone. */
         {"logit_rows", &table->logit_rows},
         {"sampling", &table->sampling},
         {"history", &table->history},
@@ -111,13 +112,26 @@ find_buffers(SundogReplayRunner *runner)
         {"bias", &table->bias},
         {"token", &table->token},
     };
-    for (size_t i = 0; i < G_N_ELEMENTS(buffers); i++) {
+    const size_t n_common = 6;
+    for (size_t i = 0; i < (table->n_outputs > 0 ? n_common : G_N_ELEMENTS(buffers)); i++) {
         void *buffer = sundog_replay_get_buffer(runner->replay, buffers[i].name);
         if (!buffer)
             return buffers[i].name;
         *(void **)buffers[i].field = buffer;
     }
     return NULL;
+}
+
+/* What a core gives that is not for text; false where its program does not. */
+static bool
+find_result(SundogReplayRunner *runner)
+{
+    SundogStepRunner *table = &runner->table;
+    if (table->n_outputs == 0)
+        return true;
+    table->token_types = sundog_replay_get_buffer(runner->replay, "token_types");
+    table->result = sundog_replay_get_buffer(runner->replay, "result");
+    return table->result != NULL;
 }
 
 /* On a GPU the program has none. */
@@ -180,11 +194,15 @@ sundog_replay_runner_new(SundogReplay *replay, const SundogCore *core, GError **
         .sample = sample,
         .copy_page = copy_page,
         .page_bytes = sundog_replay_get_page_bytes(replay),
+        .n_outputs = sundog_core_get_info(core)->n_outputs,
+        .n_token_types = sundog_core_get_info(core)->n_token_types,
         .read_page = read_page,
         .write_page = write_page,
         .data = runner,
     };
     const char *missing = find_buffers(runner);
+    if (!missing && !find_result(runner))
+        missing = "result";
     if (missing) {
         g_set_error(error, SUNDOG_REPLAY_ERROR, SUNDOG_REPLAY_ERROR_PROGRAM,
                     "the core's programs have no buffer \"%s\": prepare it again", missing);
@@ -219,10 +237,15 @@ sundog_replay_runner_warm(SundogReplayRunner *runner, GError **error)
                            .mask = 1,
                            .bias = 1};
     table->tokens[0] = table->positions[0] = table->token_sequence[0] = 0;
-    table->first_row[0] = table->start_position[0] = table->logit_rows[0] = 0;
+    table->first_row[0] = table->start_position[0] = 0;
     table->first_row[1] = 1;
     table->page_table[0] =
         1; /* the first that can be leased: what is in it is written before read */
+    if (table->token_types)
+        table->token_types[0] = 0;
+    if (table->n_outputs > 0)
+        return forward(runner, &size, error);
+    table->logit_rows[0] = 0;
     if (table->state_slot)
         table->state_slot[0] = 0; /* the null slot, which keeps nothing */
     table->history[0] = -1;

@@ -42,6 +42,12 @@ typedef struct {
     int32_t *page_table; /* [n_sequences, sequence_pages] */
     int32_t *logit_rows;
     int32_t *state_slot; /* [n_sequences]; NULL where there is no recurrent state */
+    /* Of a core that gives vectors or scores, where everything is NULL from logit_rows to scores: the type
+     * of each row's token, or NULL, and what the forward program gives, [n_sequences, n_outputs]. */
+    int32_t *token_types;
+    const float *result;
+    uint32_t n_outputs; /* 0: of a core for text */
+    uint32_t n_token_types;
     /* Inputs and output of the sample program. */
     SundogSampling *sampling; /* [n_logit_rows] */
     int32_t *history;         /* [n_logit_rows, history], -1 past a row's end */

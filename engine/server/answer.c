@@ -4,6 +4,7 @@
 
 #include "engine/server/answer-pieces.h"
 #include "engine/server/scores.h"
+#include <string.h>
 
 static void
 tool_call_free(void *data)
@@ -341,6 +342,14 @@ sundog_answer_start(SundogExchange *exchange, SundogCompletionRequest *request,
     answer->form = form;
     answer->data = data;
     answer->created = g_get_real_time() / G_USEC_PER_SEC;
+    if (strcmp(request->core->purpose, "generate") != 0) {
+        sundog_exchange_fail(exchange,
+                             sundog_api_error_new(SUNDOG_API_ERROR_WRONG_PURPOSE, "model",
+                                                  request->core->name, request->core->purpose,
+                                                  "write text", NULL));
+        answer_free(answer);
+        return;
+    }
     sundog_completion_request_settle(request);
     sundog_prompt_encode_async(&request->prompt, request->core, exchange, on_encoded, answer);
 }

@@ -32,6 +32,10 @@
     X(CONTEXT_LENGTH, 400, "invalid_request_error", "context_length_exceeded",                     \
       "The prompt is too long: {} tokens > {}; this model's maximum context length is for prompt " \
       "and answer together. Shorten the messages")                                                 \
+    X(TEXT_LENGTH, 400, "invalid_request_error", "context_length_exceeded",                        \
+      "A text has {} tokens, and this model takes at most {} at once: shorten it or cut it up")    \
+    X(WRONG_PURPOSE, 400, "invalid_request_error", "wrong_model_purpose",                          \
+      "The model {} is made to {}, and this asks it to {}: name another model")                    \
     X(WRONG_KEY, 401, "authentication_error", "invalid_api_key",                                   \
       "The API key is missing or wrong: send it as “Authorization: Bearer KEY” or “x-api-key”")    \
     X(BAD_HOST, 403, "permission_error", "host_not_allowed",                                       \

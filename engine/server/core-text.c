@@ -117,6 +117,10 @@ read_manifest(SundogCoreText *text, const SundogPackage *package)
             (uint32_t)CLAMP(json_object_get_int_member_with_default(json_node_get_object(model),
                                                                     "context_length", 0),
                             0, INT32_MAX);
+    JsonObject *result = sundog_json_get_object(text->manifest, "result");
+    text->purpose = sundog_json_get_string(text->manifest, "purpose", "generate");
+    text->pair_template = sundog_json_get_string(result, "template", NULL);
+    text->n_outputs = (uint32_t)CLAMP(sundog_json_get_number(result, "n_outputs", 0), 0, INT32_MAX);
     g_autoptr(JsonNode) root = json_node_new(JSON_NODE_OBJECT);
     json_node_set_object(root, text->manifest);
     g_autofree char *printed = sundog_json_print(root, false);

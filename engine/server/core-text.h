@@ -20,6 +20,9 @@ typedef struct SundogCoreText {
     GArray *ends;                  /* uint32_t: tokens that end an answer */
     GArray *syntax_tokens;         /* uint32_t: control tokens that its marks are made of */
     uint32_t context_length;       /* of the core's bounds */
+    const char *purpose;           /* "generate", "embed" or "rerank"; the manifest's */
+    const char *pair_template;     /* of a query and a document, or NULL; the manifest's */
+    uint32_t n_outputs;            /* values of a vector, or scores; 0 where it generates */
     GVariant *vocabulary;          /* as the wire's VOCABULARY, once it was asked for */
     JsonObject *manifest;
     struct SundogCoreText *draft; /* the small core that drafts for it, a reference, or NULL */

@@ -128,6 +128,21 @@ take_scores(SundogEngine *engine, GVariant *payload)
 }
 
 static void
+take_result(SundogEngine *engine, GVariant *payload)
+{
+    SundogResult result;
+    g_autoptr(GError) error = NULL;
+    if (!sundog_result_unpack(payload, &result, &error)) {
+        sundog_engine_say(engine, "error", "%s", error->message);
+        return;
+    }
+    engine->n_deaths_in_row = 0;
+    SundogGeneration *generation = sundog_request_queue_find(engine->queue, result.id);
+    if (generation)
+        sundog_generation_take_result(generation, &result);
+}
+
+static void
 take_finish(SundogEngine *engine, GVariant *payload)
 {
     SundogFinish finish;
@@ -248,6 +263,9 @@ sundog_engine_take_frame(SundogEngine *engine, uint32_t type, GVariant *payload)
         break;
     case SUNDOG_MESSAGE_SCORES:
         take_scores(engine, payload);
+        break;
+    case SUNDOG_MESSAGE_RESULT:
+        take_result(engine, payload);
         break;
     case SUNDOG_MESSAGE_FINISH:
         take_finish(engine, payload);

@@ -149,7 +149,9 @@ submit_to_process(SundogEngine *engine, SundogGeneration *generation)
         sundog_engine_send(engine, SUNDOG_MESSAGE_VOCABULARY,
                            sundog_core_text_get_vocabulary(generation->core));
     }
-    sundog_engine_send(engine, SUNDOG_MESSAGE_SUBMIT, sundog_generation_pack(generation, id));
+    sundog_engine_send(engine,
+                       generation->wants_result ? SUNDOG_MESSAGE_EMBED : SUNDOG_MESSAGE_SUBMIT,
+                       sundog_generation_pack(generation, id));
     if (generation->calls.progress && !generation->produced->len)
         generation->calls.progress(generation, "queue", 0, generation->data);
 }

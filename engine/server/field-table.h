@@ -44,6 +44,8 @@
       "penalty of a token that would go on repeating; 0 for none")                                 \
     X(DRY_PENALTY_LAST_N, "dry_penalty_last_n", INTEGER, -1, INT32_MAX, -1,                        \
       "how many tokens before the next are looked at for that; -1 for all")                        \
+    X(DIMENSIONS, "dimensions", INTEGER, 1, 1 << 24, SUNDOG_NO_DEFAULT,                            \
+      "how many values of a vector, from the first on")                                            \
     X(FREQUENCY_PENALTY, "frequency_penalty", NUMBER, -100, 100, SUNDOG_NO_DEFAULT,                \
       "taken off a token's logit for each time that it stands in the answer")                      \
     X(MAX_COMPLETION_TOKENS, "max_completion_tokens", INTEGER, -1, UINT32_MAX, SUNDOG_NO_DEFAULT,  \
@@ -82,6 +84,7 @@
     X(TOP_N_SIGMA, "top_n_sigma", NUMBER, -1, 1000, 0,                                             \
       "leaves out tokens whose logits are more standard deviations below the best; 0 or less for " \
       "none")                                                                                      \
+    X(TOP_N, "top_n", INTEGER, 1, INT32_MAX, SUNDOG_NO_DEFAULT, "how many of the best")            \
     X(TOP_P, "top_p", NUMBER, 0, 1, SUNDOG_NO_DEFAULT,                                             \
       "how much probability the tokens that are chosen from have together")                        \
     X(TYPICAL_P, "typical_p", NUMBER, 0, 1, 1,                                                     \
@@ -102,9 +105,11 @@
     X(PARALLEL_TOOL_CALLS, "parallel_tool_calls", BOOLEAN, 0, 0, 1, "several calls in an answer")  \
     X(PARSE_SPECIAL, "parse_special", BOOLEAN, 0, 0, 1, "reads control tokens in the text")        \
     X(RAW, "raw", BOOLEAN, 0, 0, 0, "the prompt goes to the model as it is")                       \
+    X(RETURN_DOCUMENTS, "return_documents", BOOLEAN, 0, 0, 0, "with the documents themselves")     \
     X(STORE, "store", BOOLEAN, 0, 0, 1, "keeps the response for previous_response_id")             \
     X(STREAM, "stream", BOOLEAN, 0, 0, 0, "tells the answer as it comes")                          \
     X(THEN_PREPARE, "then_prepare", BOOLEAN, 0, 0, 0, "makes the core of what was pulled")         \
+    X(TRUNCATE, "truncate", BOOLEAN, 0, 0, 1, "cuts what is longer than the core takes")           \
     X(WITH_PIECES, "with_pieces", BOOLEAN, 0, 0, 0, "each token with its text or its bytes")
 
 #define SUNDOG_OTHER_FIELDS(X)                                                                    \
@@ -116,6 +121,9 @@
     X(DESTINATION, "destination", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "the second name")               \
     X(DRY_SEQUENCE_BREAKERS, "dry_sequence_breakers", LIST, 0, 0, SUNDOG_NO_DEFAULT,              \
       "texts over which no run is looked for")                                                    \
+    X(DOCUMENTS, "documents", LIST, 0, 0, SUNDOG_NO_DEFAULT, "texts, or objects with a text")     \
+    X(EMBEDDED, "input", TEXT_OR_LIST, 0, 0, SUNDOG_NO_DEFAULT, "a text, texts, or their tokens") \
+    X(ENCODING_FORMAT, "encoding_format", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "float or base64")       \
     X(FORMAT, "format", TEXT_OR_OBJECT, 0, 0, SUNDOG_NO_DEFAULT, "json, or a schema")             \
     X(FROM, "from", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "a file that is there already")                \
     X(GRAMMAR, "grammar", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "what an answer may be, in GBNF")        \
@@ -148,6 +156,7 @@
     X(PROMPT, "prompt", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "the text to go on from")                  \
     X(PROMPT_OR_TOKENS, "prompt", TEXT_OR_LIST, 0, 0, SUNDOG_NO_DEFAULT,                          \
       "the text to go on from, or its tokens")                                                    \
+    X(QUERY, "query", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "what the documents are to answer")          \
     X(REASONING, "reasoning", OBJECT, 0, 0, SUNDOG_NO_DEFAULT, "how much of it")                  \
     X(REASONING_EFFORT, "reasoning_effort", TEXT, 0, 0, SUNDOG_NO_DEFAULT,                        \
       "how much reasoning; none for none")                                                        \

@@ -43,6 +43,7 @@ sundog_generation_unref(SundogGeneration *generation)
     g_array_unref(generation->scores);
     sundog_generation_unref(generation->leader);
     g_free(generation->automaton);
+    g_clear_pointer(&generation->result, g_array_unref);
     g_clear_pointer(&generation->biases, g_array_unref);
     g_clear_pointer(&generation->breakers, g_array_unref);
     g_free(generation->key);
@@ -89,6 +90,10 @@ sundog_generation_constrain(SundogGeneration *generation, SundogAutomaton *autom
 GVariant *
 sundog_generation_pack(SundogGeneration *generation, uint64_t id)
 {
+    const SundogEmbed embed = {.id = id,
+                               .tokens = (const uint32_t *)(const void *)generation->prompt->data,
+                               .n_tokens = generation->prompt->len,
+                               .n_first = generation->n_first};
     SundogSubmit submit = generation->submit;
     submit.id = id;
     submit.prompt = (const uint32_t *)generation->prompt->data;
@@ -103,7 +108,15 @@ sundog_generation_pack(SundogGeneration *generation, uint64_t id)
         submit.flags &= ~(uint32_t)SUNDOG_SUBMIT_SCORE_PROMPT;
     generation->id = id;
     generation->was_in_step = false;
-    return sundog_submit_pack(&submit);
+    return generation->wants_result ? sundog_embed_pack(&embed) : sundog_submit_pack(&submit);
+}
+
+void
+sundog_generation_take_result(SundogGeneration *generation, const SundogResult *result)
+{
+    g_clear_pointer(&generation->result, g_array_unref);
+    generation->result = g_array_new(false, false, sizeof(float));
+    g_array_append_vals(generation->result, result->values, result->n_values);
 }
 
 static void

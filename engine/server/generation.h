@@ -51,6 +51,9 @@ struct SundogGeneration {
     GArray *biases;           /* SundogTokenBias, or NULL; in `submit` */
     GArray *breakers;         /* uint32_t, or NULL; in `submit` */
     SundogSubmit submit;      /* arrays are filled in when it is sent */
+    bool wants_result;        /* a vector or scores, of a core that gives them, and no text */
+    uint32_t n_first;         /* tokens of the first of two texts, where it does */
+    GArray *result;           /* float, or NULL before it is there */
     SundogGenerationCalls calls;
     void *data;
     SundogGenerationState state;
@@ -85,8 +88,10 @@ void sundog_generation_set_biases(SundogGeneration *generation, GArray *biases);
 void sundog_generation_set_breakers(SundogGeneration *generation, GArray *breakers);
 /* Holds the answer to an automaton, which is taken. Before it is submitted. */
 void sundog_generation_constrain(SundogGeneration *generation, SundogAutomaton *automaton);
-/* The payload of SUBMIT under this id, floating. */
+/* The payload of SUBMIT, or of EMBED where it wants a result, under this id; floating. */
 GVariant *sundog_generation_pack(SundogGeneration *generation, uint64_t id);
+/* What comes of it. */
+void sundog_generation_take_result(SundogGeneration *generation, const SundogResult *result);
 /* Takes token number index; false once a stop string ended it. Tokens known already are ignored. */
 bool sundog_generation_feed(SundogGeneration *generation, uint32_t index, uint32_t token);
 /* Takes the scores of tokens that come next; those known already are ignored. */

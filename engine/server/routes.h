@@ -24,8 +24,10 @@ typedef enum {
     X("/api/create", "POST", sundog_ollama_refuse, KEY, NONE, NONE, "Ollama: not served")          \
     X("/api/delete", "DELETE", sundog_ollama_delete, OWNER, LINES_MODEL, DELETED,                  \
       "Ollama: delete a core")                                                                     \
-    X("/api/embed", "POST", sundog_ollama_refuse, KEY, NONE, NONE, "Ollama: not served")           \
-    X("/api/embeddings", "POST", sundog_ollama_refuse, KEY, NONE, NONE, "Ollama: not served")      \
+    X("/api/embed", "POST", sundog_ollama_embed, KEY, LINES_EMBED, LINES_EMBEDDED,                 \
+      "Ollama: texts to vectors")                                                                  \
+    X("/api/embeddings", "POST", sundog_ollama_embeddings, KEY, LINES_EMBEDDINGS, LINES_EMBEDDING, \
+      "Ollama: a text to a vector")                                                                \
     X("/api/generate", "POST", sundog_ollama_generate, KEY, LINES_GENERATE, LINES_GENERATE,        \
       "Ollama: answer a prompt; without one, load or unload the model")                            \
     X("/api/ps", "GET", sundog_ollama_ps, KEY, NONE, LINES_MODELS,                                 \
@@ -53,6 +55,8 @@ typedef enum {
       "llama-server: what stands between two pieces of code")                                      \
     X("/metrics", "GET", sundog_metrics, KEY, NONE, PLAIN, "counters for Prometheus")              \
     X("/openapi.json", "GET", sundog_openapi, ANYONE, NONE, NONE, "this description")              \
+    X("/rerank", "POST", sundog_rerank, KEY, RERANK, RANKED,                                       \
+      "llama-server, Jina, Cohere: how well documents answer a query")                             \
     X("/sundog/v1/config", "GET", sundog_config_get, OWNER, NONE, CONFIG, "the settings")          \
     X("/sundog/v1/config", "PATCH", sundog_config_patch, OWNER, NONE, CONFIG, "change settings")   \
     X("/sundog/v1/cores", "GET", sundog_cores_list, OWNER, NONE, CORES, "the cores")               \
@@ -86,12 +90,15 @@ typedef enum {
       "OpenAI: answer a chat")                                                                     \
     X("/v1/completions", "POST", sundog_completions, KEY, COMPLETION, CHAT,                        \
       "OpenAI: go on from a prompt")                                                               \
+    X("/v1/embeddings", "POST", sundog_embeddings, KEY, EMBED, EMBEDDED,                           \
+      "OpenAI: texts to vectors")                                                                  \
     X("/v1/messages", "POST", sundog_messages, KEY, MESSAGES, MESSAGE, "Anthropic: answer a chat") \
     X("/v1/messages/count_tokens", "POST", sundog_count_tokens, KEY, MESSAGES, COUNTED,            \
       "Anthropic: the tokens of a chat")                                                           \
     X("/v1/models", "GET", sundog_v1_models_list, KEY, NONE, LIST, "OpenAI, Anthropic: the cores") \
     X("/v1/models/*", "GET", sundog_v1_models_get, KEY, NONE, MODEL,                               \
       "OpenAI, Anthropic: one core")                                                               \
+    X("/v1/rerank", "POST", sundog_rerank, KEY, RERANK, RANKED, "as /rerank")                      \
     X("/v1/responses", "POST", sundog_responses_post, KEY, RESPONSE, RESPONSE,                     \
       "OpenAI: answer, with what was stored before")                                               \
     X("/v1/responses/*", "DELETE", sundog_responses_delete, KEY, NONE, DELETED_RESPONSE,           \

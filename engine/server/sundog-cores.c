@@ -39,6 +39,7 @@ describe(SundogServer *server, const SundogLibraryEntry *entry)
     sundog_describe_copy(object, "title", model, "title");
     sundog_describe_copy(object, "target", entry->info, "target");
     sundog_describe_copy(object, "activations", entry->info, "activations");
+    sundog_describe_copy(object, "purpose", entry->info, "purpose");
     sundog_describe_copy(object, "model", model, "name");
     sundog_describe_copy(object, "context_length", model, "context_length");
     sundog_describe_copy(object, "n_parameters", model, "n_parameters");

@@ -4,6 +4,8 @@
 #include "engine/server/routes.h"
 #include "engine/server/service.h"
 
+#include <string.h>
+
 static JsonObject *
 describe(SundogServer *server, const SundogLibraryEntry *entry)
 {
@@ -12,7 +14,10 @@ describe(SundogServer *server, const SundogLibraryEntry *entry)
     JsonObject *object = json_object_new();
     json_object_set_string_member(object, "id", entry->name);
     json_object_set_string_member(object, "object", "model");
-    json_object_set_string_member(object, "type", "llm");
+    /* What is not asked to write text is listed as LM Studio does, whose editors leave it out of chats. */
+    const char *purpose = sundog_json_get_string(entry->info, "purpose", "generate");
+    json_object_set_string_member(object, "type",
+                                  strcmp(purpose, "generate") == 0 ? "llm" : "embeddings");
     json_object_set_string_member(object, "publisher", sundog_json_get_string(model, "maker", ""));
     json_object_set_string_member(object, "arch",
                                   sundog_json_get_string(model, "architecture", ""));

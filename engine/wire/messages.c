@@ -259,6 +259,59 @@ sundog_scores_unpack(GVariant *payload, SundogScores *scores, GError **error)
     return true;
 }
 
+/* EMBED and RESULT */
+
+GVariant *
+sundog_embed_pack(const SundogEmbed *embed)
+{
+    return g_variant_new("(t@auu)", embed->id, pack_tokens(embed->tokens, embed->n_tokens),
+                         embed->n_first);
+}
+
+bool
+sundog_embed_unpack(GVariant *payload, SundogEmbed *embed, GError **error)
+{
+    *embed = (SundogEmbed){0};
+    if (!check_type(payload, SUNDOG_MESSAGE_EMBED, error))
+        return false;
+    g_variant_get(payload, "(t@auu)", &embed->id, NULL, &embed->n_first);
+    embed->tokens = borrow_tokens(payload, 1, &embed->n_tokens);
+    if (embed->id == 0)
+        return sundog_wire_refuse(error, "a text with id 0, which stands for the engine");
+    if (embed->n_tokens == 0)
+        return sundog_wire_refuse(error, "the text has no token");
+    if (embed->n_first > embed->n_tokens)
+        return sundog_wire_refuse(error, "%u of %u tokens are of the first text", embed->n_first,
+                                  embed->n_tokens);
+    return true;
+}
+
+GVariant *
+sundog_result_pack(const SundogResult *result)
+{
+    return g_variant_new("(t@ay)", result->id,
+                         g_variant_new_fixed_array(G_VARIANT_TYPE_BYTE, result->values,
+                                                   result->n_values * sizeof(float), 1));
+}
+
+bool
+sundog_result_unpack(GVariant *payload, SundogResult *result, GError **error)
+{
+    *result = (SundogResult){0};
+    if (!check_type(payload, SUNDOG_MESSAGE_RESULT, error))
+        return false;
+    g_variant_get(payload, "(t@ay)", &result->id, NULL);
+    g_autoptr(GVariant) bytes = g_variant_get_child_value(payload, 1);
+    gsize n_bytes = 0;
+    const void *data = g_variant_get_fixed_array(bytes, &n_bytes, 1);
+    if (n_bytes == 0 || n_bytes % sizeof(float) != 0)
+        return sundog_wire_refuse(error, "a RESULT of %zu bytes", n_bytes);
+    /* Behind the id, so at a multiple of 8 in what is itself aligned. */
+    result->values = data;
+    result->n_values = (uint32_t)(n_bytes / sizeof(float));
+    return true;
+}
+
 /* VOCABULARY */
 
 GVariant *

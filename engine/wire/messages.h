@@ -5,7 +5,7 @@
  * payload type; the pack and unpack functions are beside it in messages.c.
  *
  * Life of an engine: it writes HELLO, PROGRESS while loading, then READY, or FAULT with id 0 and ends.
- * After READY: SUBMIT and CANCEL at any time, VOCABULARY once before the first SUBMIT with an automaton. For each request the engine writes ADMITTED when it
+ * After READY: SUBMIT (EMBED where the core gives vectors or scores) and CANCEL at any time, VOCABULARY once before the first SUBMIT with an automaton. For each request the engine writes ADMITTED when it
  * first packs it into a step, PREFILL after each finished chunk, TOKENS after each step, SCORES of tokens
  * before these tokens, and exactly one FINISH or FAULT. STATISTICS come when asked for, and when nothing is left to do. After CANCEL
  * the FINISH comes within one step, with reason "cancelled"; an id not known is ignored. SHUTDOWN, or
@@ -25,6 +25,7 @@
     X(STATISTICS_ASKED, 3, "()")                                                                 \
     X(SHUTDOWN, 4, "()")                                                                         \
     X(VOCABULARY, 5, "(auay)") /* see SundogWireVocabulary */                                    \
+    X(EMBED, 6, "(tauu)")      /* see SundogEmbed */                                             \
     /* engine to server */                                                                       \
     X(HELLO, 16, "(uss)")    /* wire version, engine version, core name */                       \
     X(PROGRESS, 17, "(sd)")  /* phase: "verify", "weights", "warm"; fraction 0 to 1 */           \
@@ -37,7 +38,8 @@
     X(FINISH, 22, "(tsuuutttt)") /* see SundogFinish */                                          \
     X(FAULT, 23, "(tss)")        /* id or 0, code, text for a person */                          \
     X(STATISTICS, 24, "(a{sv})") /* see SundogStatistics */                                      \
-    X(SCORES, 25, "(tuua(ud))")  /* see SundogScores */
+    X(SCORES, 25, "(tuua(ud))")  /* see SundogScores */                                          \
+    X(RESULT, 26, "(tay)")       /* see SundogResult */
 
 typedef enum {
 #define X(name, number, type) SUNDOG_MESSAGE_##name = number,
@@ -162,6 +164,21 @@ typedef struct {
     uint64_t follows;  /* a request with the same prompt, which is computed once; 0: none */
 } SundogSubmit;
 
+/* A text for a core that gives vectors or scores, in place of a SUBMIT. */
+typedef struct {
+    uint64_t id;            /* as a SUBMIT's */
+    const uint32_t *tokens; /* [n_tokens] at least one */
+    uint32_t n_tokens;
+    uint32_t n_first; /* that are of the first of two texts; all where there is one */
+} SundogEmbed;
+
+/* What comes of it, before its FINISH. */
+typedef struct {
+    uint64_t id;
+    const float *values; /* [n_values], as this machine writes them; aligned where unpacked */
+    uint32_t n_values;
+} SundogResult;
+
 typedef struct {
     uint32_t context_length; /* tokens a sequence may have */
     uint32_t n_vocabulary;
@@ -222,6 +239,10 @@ GVariant *sundog_submit_pack(const SundogSubmit *submit);
 bool sundog_submit_unpack(GVariant *payload, SundogSubmit *submit, GError **error);
 GVariant *sundog_scores_pack(const SundogScores *scores);
 bool sundog_scores_unpack(GVariant *payload, SundogScores *scores, GError **error);
+GVariant *sundog_embed_pack(const SundogEmbed *embed);
+bool sundog_embed_unpack(GVariant *payload, SundogEmbed *embed, GError **error);
+GVariant *sundog_result_pack(const SundogResult *result);
+bool sundog_result_unpack(GVariant *payload, SundogResult *result, GError **error);
 GVariant *sundog_wire_vocabulary_pack(const SundogWireVocabulary *vocabulary);
 bool sundog_wire_vocabulary_unpack(GVariant *payload, SundogWireVocabulary *vocabulary,
                                    GError **error);

@@ -21,9 +21,9 @@ def skip(reason):
     sys.exit(SKIP)
 
 
-def need(package):
-    """The client's package, or a skip; and the starter model, without which there is nothing to ask."""
-    if not os.path.exists(MODEL):
+def need(package, starter=True):
+    """The client's package, or a skip; and the starter model where the test asks that."""
+    if starter and not os.path.exists(MODEL):
         skip('the starter model is not in the cache')
     try:
         return __import__(package)
@@ -38,14 +38,16 @@ def free_port():
 
 
 class RunningServer:
-    """fixed: the one core answers whatever model is asked for; else it lies in the library as NAME."""
+    """fixed: the one core answers whatever model is asked for; else it lies in the library as NAME.
+    models: others in the place of the starter model, each by its name in the library."""
 
-    def __init__(self, fixed=True):
+    def __init__(self, fixed=True, models=None):
         folder = os.environ['XDG_DATA_HOME'] + '/sundog/cores'
         os.makedirs(folder, exist_ok=True)
-        self.core = os.path.join(folder, NAME)
-        if not os.path.exists(self.core):
-            subprocess.run([SUNDOG, 'prepare', MODEL, '-o', self.core], check=True, stdout=subprocess.DEVNULL)
+        for name, model in (models or {NAME: MODEL}).items():
+            self.core = os.path.join(folder, name)
+            if not os.path.exists(self.core):
+                subprocess.run([SUNDOG, 'prepare', model, '-o', self.core], check=True, stdout=subprocess.DEVNULL)
         self.port = free_port()
         self.url = f'http://127.0.0.1:{self.port}'
         words = ['--core', self.core] if fixed else []

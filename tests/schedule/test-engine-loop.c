@@ -35,8 +35,8 @@ static gpointer
 run_loop(gpointer data)
 {
     Fixture *fixture = data;
-    fixture->loop_said = sundog_engine_loop(fixture->scheduler, fixture->inbox, fixture->outbox,
-                                            fixture->from_engine[1], NULL);
+    fixture->loop_said = sundog_engine_loop(fixture->scheduler, NULL, fixture->inbox,
+                                            fixture->outbox, fixture->from_engine[1], NULL);
     close(fixture->from_engine[1]);
     return NULL;
 }

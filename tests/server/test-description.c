@@ -42,6 +42,7 @@ dup_body(const char *path, const char *key, const char *value)
     static const struct {
         const char *key, *value;
     } usual[] = {
+        {"documents", "[\"a\"]"},      {"query", "\"a\""},
         {"content", "\"a\""},          {"core", "\"tiny\""},
         {"destination", "\"second\""}, {"input", "\"Hi\""},
         {"kind", "\"fit\""},           {"messages", "[{\"role\":\"user\",\"content\":\"Hi\"}]"},

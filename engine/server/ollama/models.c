@@ -168,8 +168,13 @@ dup_parameters(const SundogCoreText *core)
 static JsonArray *
 list_capabilities(const SundogCoreText *core)
 {
-    g_autoptr(GArray) infill = sundog_infill_encode(core, "", "", NULL);
     JsonArray *capabilities = json_array_new();
+    if (strcmp(core->purpose, "generate") != 0) {
+        json_array_add_string_element(capabilities,
+                                      strcmp(core->purpose, "embed") == 0 ? "embedding" : "rerank");
+        return capabilities;
+    }
+    g_autoptr(GArray) infill = sundog_infill_encode(core, "", "", NULL);
     json_array_add_string_element(capabilities, "completion");
     if (core->syntax)
         json_array_add_string_element(capabilities, "tools");
