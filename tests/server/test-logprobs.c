@@ -150,7 +150,7 @@ static void
 check_order(const Told *told, const GString *text)
 {
     g_assert_cmpuint(told->bytes->len, <=, text->len);
-    g_assert_true(memcmp(told->bytes->data, text->str, told->bytes->len) == 0);
+    g_assert_cmpmem(told->bytes->data, told->bytes->len, text->str, told->bytes->len);
 }
 
 static Told *
