@@ -72,6 +72,12 @@ sundog_verify(SundogCore *core, const SundogVerifyOptions *options, SundogVerify
                     SUNDOG_PROGRAM_REFERENCE);
         return false;
     }
+    if (sundog_core_get_info(core)->purpose != SUNDOG_CORE_GENERATES) {
+        g_set_error_literal(
+            error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+            "only cores for text can be verified: this one gives vectors or scores");
+        return false;
+    }
     g_autoptr(GPtrArray) prompts = sundog_verify_dup_prompts(core, error);
     if (prompts == NULL || !sundog_verify_operations(core, prompts, options, report, error) ||
         !sundog_verify_steps(core, prompts, options, report, error))

@@ -1,7 +1,8 @@
 /* Tiny random models that give vectors or scores, against transformers on the same weights: all texts of a
  * fixture in one step and one after the other. Each file of numbers in the folder is one model. */
 
-#include "engine/core/step.h"
+#include "engine/format/error.h"
+#include "engine/prepare/verify.h"
 #include "tests/prepare/core-runner.h"
 #include "tests/prepare/fixture.h"
 
@@ -145,6 +146,20 @@ test_float(gconstpointer name)
     check(name, SUNDOG_ACTIVATIONS_F32, 2e-5);
 }
 
+/* Steps of verification ask for logits, which such a core has not. */
+static void
+test_verify_refuses(void)
+{
+    Pooled pooled;
+    g_auto(SundogVerifyReport) report = {0};
+    g_autoptr(GError) error = NULL;
+    pooled_init(&pooled, "bert", SUNDOG_ACTIVATIONS_INT8);
+    const SundogVerifyOptions options = {.n_threads = 1};
+    g_assert_false(sundog_verify(pooled.runner.core, &options, &report, &error));
+    g_assert_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED);
+    pooled_clear(&pooled);
+}
+
 /* Weights of floats do not quantize activations. */
 static void
 test_default(gconstpointer name)
@@ -171,5 +186,6 @@ main(int argc, char *argv[])
         g_test_add_data_func(with_float, name, test_float);
         g_test_add_data_func(usual, name, test_default);
     }
+    g_test_add_func("/pooled/verify-refuses", test_verify_refuses);
     return g_test_run();
 }
