@@ -110,16 +110,19 @@ class OpenAIClient(OpenAITest):
 
     def test_scores_of_a_prompt_are_those_of_its_answer(self):
         """As lm-evaluation-harness asks; read in chunks or drawn one by one, a token's score is the same."""
-        options = {'model': 'smollm2', 'logprobs': 2, 'temperature': 0}
-        drawn = self.client.completions.create(prompt='One, two, three,', max_tokens=40, **options).choices[0]
-        scored = self.client.completions.create(prompt='One, two, three,' + drawn.text, echo=True, max_tokens=0,
-                                                **options).choices[0]
-        self.assertEqual(scored.text, 'One, two, three,' + drawn.text)
+        prompt = self.server.call('/tokenize', {'content': 'One, two, three,', 'add_special': True})['tokens']
+        drawn = self.server.call('/completion', {'prompt': prompt, 'n_predict': 40, 'n_probs': 2, 'temperature': 0})
+        tokens = drawn['completion_probabilities']
+        # By number: the text of an answer may be cut into other tokens when it is read.
+        scored = self.client.completions.create(model='smollm2', prompt=prompt + [token['id'] for token in tokens],
+                                                echo=True, logprobs=2, max_tokens=0).choices[0]
+        self.assertEqual(scored.text, 'One, two, three,' + drawn['content'])
         self.assertIsNone(scored.logprobs.token_logprobs[0])
-        n = len(drawn.logprobs.tokens)
-        self.assertEqual(scored.logprobs.tokens[-n:], drawn.logprobs.tokens)
-        self.assertEqual(scored.logprobs.token_logprobs[-n:], drawn.logprobs.token_logprobs)
-        self.assertEqual(scored.logprobs.top_logprobs[-n:], drawn.logprobs.top_logprobs)
+        n = len(tokens)
+        self.assertEqual(scored.logprobs.tokens[-n:], [token['token'] for token in tokens])
+        self.assertEqual(scored.logprobs.token_logprobs[-n:], [token['logprob'] for token in tokens])
+        for rivals, token in zip(scored.logprobs.top_logprobs[-n:], tokens):
+            self.assertEqual(rivals, {r['token']: r['logprob'] for r in token['top_logprobs']})
 
     def test_choices_are_those_of_their_seeds(self):
         def ask(**options):
