@@ -51,13 +51,13 @@ def main():
         return 2
     errors, passed = run(sys.argv[1])
     all_good = True
-    print(f'{"model":18} {"family":34} {"file":18} {"error":>9}  tokens  bits')
+    print(f'{"model":21} {"family":34} {"file":18} {"error":>9}  tokens  bits')
     for name in sorted(n.removesuffix('.json') for n in os.listdir(FOLDER) if n.endswith('.json')):
         family, kind = describe(name)
         is_equal = f'/tiny/{name}/float' in passed
         is_invariant = f'/tiny/{name}/invariance' in passed
         all_good = all_good and is_equal and is_invariant
-        print(f'{name:18} {family:34} {kind:18} {errors.get(name, "-"):>9}  {"equal" if is_equal else "DIFFER":6}  '
+        print(f'{name:21} {family:34} {kind:18} {errors.get(name, "-"):>9}  {"equal" if is_equal else "DIFFER":6}  '
               f'{"same" if is_invariant else "DIFFER"}')
     return 0 if all_good else 1
 
