@@ -2,8 +2,8 @@
  * The life of requests across server and engine: two requests of two tokens, cancelled at any moment or
  * not at all, preempted, with an engine that may die twice anywhere.
  *
- * Abstracts, of engine/server: start_engine(), on_ended() and resubmitting in supervisor.c,
- * sundog_supervisor_take_frame() in supervisor-frames.c, sundog_generation_feed(); of engine/schedule:
+ * Abstracts, of engine/server: start_process(), on_ended(), submit_to_process() and resubmitting in
+ * engine.c, sundog_engine_take_frame() in engine-frames.c, sundog_generation_feed(); of engine/schedule:
  * sundog_scheduler_submit(), sundog_scheduler_cancel(), sundog_scheduler_admit_waiting(),
  * preempt_youngest(), sundog_scheduler_take_results(). A frame that the engine wrote before it died is
  * still read; what it had not read is lost with it.
