@@ -137,6 +137,9 @@ fail(SundogAnswer *first, const SundogApiError *error)
 static void
 cancel_others(SundogAnswer *first)
 {
+    if (first->is_cancelling) /* each that is cancelled comes here too */
+        return;
+    first->is_cancelling = true;
     for (guint i = 0, n = first->choices->len; i < n && first->n_open > 0; i++) {
         const SundogAnswer *choice = first->choices->pdata[i];
         bool is_last = first->n_open == 1;

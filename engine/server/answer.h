@@ -75,6 +75,7 @@ struct SundogAnswer {
     guint n_open;        /* of them, not over */
     bool is_feeding;     /* pieces are being told: what they came from must stay */
     bool is_gone;        /* the client left meanwhile */
+    bool is_cancelling;  /* its choices are being cancelled one by one */
 };
 
 /* Begins the answer; replies in any case. Takes request and data. */
