@@ -51,9 +51,12 @@ test_all(Fixture *fixture, gconstpointer data)
         g_ptr_array_add(words, (char *)left_out[i]);
     }
     g_ptr_array_add(words, NULL);
+    /* It leaves files where it runs. */
+    g_autoptr(GSubprocessLauncher) launcher =
+        g_subprocess_launcher_new(G_SUBPROCESS_FLAGS_STDOUT_PIPE | G_SUBPROCESS_FLAGS_STDERR_MERGE);
+    g_subprocess_launcher_set_cwd(launcher, g_get_home_dir());
     g_autoptr(GSubprocess) process =
-        g_subprocess_newv((const char *const *)words->pdata,
-                          G_SUBPROCESS_FLAGS_STDOUT_PIPE | G_SUBPROCESS_FLAGS_STDERR_MERGE, NULL);
+        g_subprocess_launcher_spawnv(launcher, (const char *const *)words->pdata, NULL);
     g_assert_nonnull(process);
     g_autofree char *output = NULL;
     g_subprocess_communicate_utf8(process, NULL, NULL, &output, NULL, NULL);
