@@ -64,6 +64,20 @@ read_n_dims(SundogKeys *keys, uint32_t head_dim)
     return n_dims;
 }
 
+/* Converters of such families put the rows of a whole head into the order of neighbours, whatever part of
+ * it is rotated, and which part that was the file does not tell (Bamba). */
+static void
+check_pairs(SundogKeys *keys, const SundogRope *rope, uint32_t head_dim)
+{
+    g_autofree char *key = sundog_keys_dup_name(keys, "rope.dimension_count");
+    if (rope->n_dims < head_dim)
+        sundog_keys_fail(
+            keys, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+            "%s is %u of %u: a GGUF file of a state space model that rotates a part of its "
+            "heads has their rows in a wrong order; use its folder of safetensors files",
+            key, rope->n_dims, head_dim);
+}
+
 /* Layers with a window see few positions, all of them near: no family scales their rotation. */
 static SundogRope
 read_window_rope(SundogKeys *keys, const SundogFamily *family, const SundogRope *rope)
@@ -99,6 +113,8 @@ sundog_rope_settings_read(SundogKeys *keys, const SundogFamily *family,
     rope->interleaved =
         family->pairs == SUNDOG_PAIRS_NEIGHBOURS ||
         (family->pairs == SUNDOG_PAIRS_NEIGHBOURS_IN_GGUF && sundog_source_is_gguf(keys->source));
+    if (family->has_state_spaces && sundog_source_is_gguf(keys->source) && rope->interleaved)
+        check_pairs(keys, rope, dimensions->head_dim);
     rope->base = sundog_keys_read_positive_or(keys, "rope.freq_base", MAX_BASE, 10000);
     read_scaling(keys, rope, dimensions->context_length);
     rope->yarn_is_exact = family->yarn_is_exact;

@@ -266,6 +266,28 @@ test_unknown_settings(void)
     expect_unsupported(&builder, "llama.rope.scaling.type is \"longrope\"");
 }
 
+/* A file whose rows cannot be put right is refused, and not answered from. */
+static void
+test_part_of_rows(void)
+{
+    static const char key[] = "granitehybrid.rope.dimension_count";
+    g_autofree char *path =
+        g_build_filename(g_getenv("SUNDOG_SOURCE"), "tests/prepare/tiny/granitehybrid.gguf", NULL);
+    g_autofree char *file = NULL;
+    gsize n_bytes = 0;
+    g_assert_true(g_file_get_contents(path, &file, &n_bytes, NULL));
+    char *found = memmem(file, n_bytes, key, strlen(key));
+    g_assert_nonnull(found);
+    uint32_t *n_dims = (uint32_t *)(void *)(found + strlen(key) + sizeof(uint32_t));
+    uint32_t part = 2;
+    memcpy(n_dims, &part, sizeof part);
+    g_autoptr(GBytes) bytes = g_bytes_new(file, n_bytes);
+    g_autoptr(GError) error = NULL;
+    g_assert_null(sundog_model_new_from_bytes(bytes, "bamba.gguf", &error));
+    g_assert_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED);
+    g_assert_nonnull(strstr(error->message, "in a wrong order"));
+}
+
 /* Numbers of a mixture that do not go together, or that the tensors do not bear out. */
 static void
 test_experts(void)
@@ -551,6 +573,7 @@ main(int argc, char **argv)
     g_test_add_func("/model/reals", test_reals);
     g_test_add_func("/model/heads", test_heads);
     g_test_add_func("/model/unknown-settings", test_unknown_settings);
+    g_test_add_func("/model/part-of-rows", test_part_of_rows);
     g_test_add_func("/model/experts", test_experts);
     g_test_add_func("/model/draft-layers", test_draft_layers);
     g_test_add_func("/model/scaling", test_scaling);
