@@ -27,7 +27,8 @@ holds_breaker(const SundogCoreText *core, uint32_t token, const GPtrArray *texts
     sundog_tokenizer_append_bytes(core->tokenizer, token, false, bytes);
     for (guint i = 0; i < texts->len; i++) {
         const char *text = texts->pdata[i];
-        if (memmem(bytes->data, bytes->len, text, strlen(text)))
+        size_t n_text = strlen(text);
+        if (bytes->len >= n_text && memmem(bytes->data, bytes->len, text, n_text))
             return true;
     }
     return false;
