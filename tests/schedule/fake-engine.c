@@ -39,6 +39,13 @@ fake_engine_start_drafting(const FakeModelOptions *options, const FakeModelOptio
 void
 fake_engine_stop(FakeEngine *engine)
 {
+    SundogStatistics statistics;
+    sundog_scheduler_get_statistics(engine->scheduler, &statistics);
+    g_assert_cmpuint(statistics.n_cached_tokens, <=, statistics.n_prompt_tokens);
+    if (!sundog_scheduler_has_work(engine->scheduler)) {
+        g_assert_cmpuint(statistics.n_pages_used, ==, 0);
+        g_assert_cmpuint(statistics.n_running + statistics.n_queued, ==, 0);
+    }
     sundog_scheduler_free(engine->scheduler);
     fake_model_free(engine->model);
     fake_model_free(engine->small);
@@ -74,6 +81,15 @@ fake_engine_run(FakeEngine *engine)
 {
     for (uint32_t n_steps = 0; sundog_scheduler_has_work(engine->scheduler); n_steps++) {
         fake_engine_step(engine);
-        g_assert_cmpuint(n_steps, <, 100000);
+        g_assert_cmpuint(n_steps, <, 200000);
     }
+}
+
+uint32_t *
+fake_engine_make_prompt(uint32_t seed, uint32_t n_tokens)
+{
+    uint32_t *tokens = g_new(uint32_t, MAX(n_tokens, 1));
+    for (uint32_t i = 0; i < n_tokens; i++)
+        tokens[i] = (seed * 7919 + i * 104729 + i * i) % FAKE_POISON;
+    return tokens;
 }

@@ -19,6 +19,7 @@ FakeEngine fake_engine_start(const FakeModelOptions *options);
 /* With a small model that drafts, and errs each so many positions; 0: never. */
 FakeEngine fake_engine_start_drafting(const FakeModelOptions *options,
                                       const FakeModelOptions *small, uint32_t errs);
+/* Where nothing is left to do, nothing is held. */
 void fake_engine_stop(FakeEngine *engine);
 
 Answer *fake_engine_submit(FakeEngine *engine, const SundogSubmit *request);
@@ -26,3 +27,6 @@ void fake_engine_cancel(FakeEngine *engine, uint64_t id);
 void fake_engine_step(FakeEngine *engine);
 /* Until nothing is left to do. */
 void fake_engine_run(FakeEngine *engine);
+
+/* Tokens of a sequence that the seed chooses; owned by the caller. */
+uint32_t *fake_engine_make_prompt(uint32_t seed, uint32_t n_tokens);

@@ -17,15 +17,6 @@ static const FakeModelOptions plain = {.page_tokens = 16,
                                        .history = 32,
                                        .max_drafts = 5};
 
-static uint32_t *
-make_prompt(uint32_t seed, uint32_t n_tokens)
-{
-    uint32_t *tokens = g_new(uint32_t, n_tokens);
-    for (uint32_t i = 0; i < n_tokens; i++)
-        tokens[i] = (seed * 7919 + i * 104729 + i * i) % FAKE_POISON;
-    return tokens;
-}
-
 static SundogSubmit
 request_of(uint64_t id, const uint32_t *prompt, uint32_t n_prompt, uint32_t max_tokens)
 {
@@ -76,7 +67,7 @@ run_many(int32_t pool_pages, int32_t pool_states)
     Answer *answers[N_REQUESTS];
     for (uint32_t i = 0; i < N_REQUESTS; i++) {
         uint32_t n_prompt = 1 + i * 17;
-        requests[i] = request_of(i + 1, make_prompt(i % 3, n_prompt), n_prompt, 20 + i);
+        requests[i] = request_of(i + 1, fake_engine_make_prompt(i % 3, n_prompt), n_prompt, 20 + i);
         if (i % 2 == 0)
             requests[i].flags = SUNDOG_SUBMIT_SCORE_PROMPT;
         answers[i] = fake_engine_submit(&engine, &requests[i]);
@@ -111,7 +102,7 @@ static void
 test_prompt_alone(void)
 {
     FakeEngine engine = fake_engine_start(&plain);
-    g_autofree uint32_t *prompt = make_prompt(4, CONTEXT);
+    g_autofree uint32_t *prompt = fake_engine_make_prompt(4, CONTEXT);
     SundogSubmit first = request_of(1, prompt, 200, 5);
     fake_engine_submit(&engine, &first);
     fake_engine_run(&engine);
@@ -137,7 +128,7 @@ static void
 test_not_finite(void)
 {
     FakeEngine engine = fake_engine_start(&plain);
-    g_autofree uint32_t *prompt = make_prompt(5, 40);
+    g_autofree uint32_t *prompt = fake_engine_make_prompt(5, 40);
     prompt[20] = FAKE_POISON;
     SundogSubmit request = request_of(1, prompt, 40, 0);
     request.flags = SUNDOG_SUBMIT_SCORE_PROMPT;
@@ -173,7 +164,7 @@ static void
 test_followers(void)
 {
     FakeEngine engine = fake_engine_start(&plain);
-    g_autofree uint32_t *prompt = make_prompt(6, 150);
+    g_autofree uint32_t *prompt = fake_engine_make_prompt(6, 150);
     SundogSubmit requests[4];
     Answer *answers[4];
     for (uint32_t i = 0; i < 4; i++) {
@@ -194,7 +185,7 @@ static void
 test_followers_go_on(void)
 {
     FakeEngine engine = fake_engine_start(&plain);
-    g_autofree uint32_t *prompt = make_prompt(7, 200);
+    g_autofree uint32_t *prompt = fake_engine_make_prompt(7, 200);
     SundogSubmit leader = request_of(5, prompt, 200, 10), follower = request_of(6, prompt, 200, 10);
     SundogSubmit of_itself = request_of(7, prompt, 200, 10),
                  of_nobody = request_of(8, prompt, 9, 3);
