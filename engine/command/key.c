@@ -73,22 +73,6 @@ add(const char *name)
     return SUNDOG_EXIT_OK;
 }
 
-static JsonObject *
-describe(const SundogApiKey *key)
-{
-    JsonObject *object = json_object_new();
-    JsonArray *allowed = json_array_new();
-    for (char **model = key->models; *model != NULL; model++)
-        json_array_add_string_element(allowed, *model);
-    json_object_set_string_member(object, "name", key->name);
-    json_object_set_string_member(object, "created", key->created);
-    json_object_set_int_member(object, "requests_per_minute", key->requests_per_minute);
-    json_object_set_int_member(object, "tokens_per_minute", key->tokens_per_minute);
-    json_object_set_int_member(object, "concurrent_requests", key->concurrent_requests);
-    json_object_set_array_member(object, "models", allowed);
-    return object;
-}
-
 static void
 append_limit(GString *text, int64_t limit, const char *unit)
 {
@@ -120,7 +104,7 @@ list(void)
     if (sundog_command_json) {
         JsonArray *array = json_array_new();
         for (unsigned i = 0; i < all->len; i++)
-            json_array_add_object_element(array, describe(all->pdata[i]));
+            json_array_add_object_element(array, sundog_api_key_describe(all->pdata[i]));
         JsonObject *object = json_object_new();
         json_object_set_array_member(object, "keys", array);
         sundog_terminal_print_json(object);

@@ -222,15 +222,14 @@ sundog_api_keys_is_stale(const SundogApiKeys *keys)
 
 /* Changing */
 
-static JsonObject *
-describe(const SundogApiKey *key)
+JsonObject *
+sundog_api_key_describe(const SundogApiKey *key)
 {
     JsonObject *object = json_object_new();
     JsonArray *models = json_array_new();
     for (char **model = key->models; *model; model++)
         json_array_add_string_element(models, *model);
     json_object_set_string_member(object, "name", key->name);
-    json_object_set_string_member(object, "hash", key->hash);
     json_object_set_string_member(object, "created", key->created);
     json_object_set_int_member(object, "requests_per_minute", key->requests_per_minute);
     json_object_set_int_member(object, "tokens_per_minute", key->tokens_per_minute);
@@ -245,8 +244,12 @@ write_file(const SundogApiKeys *keys, GError **error)
     g_autoptr(JsonNode) root = json_node_new(JSON_NODE_OBJECT);
     JsonObject *object = json_object_new();
     JsonArray *array = json_array_new();
-    for (guint i = 0; i < keys->all->len; i++)
-        json_array_add_object_element(array, describe(keys->all->pdata[i]));
+    for (guint i = 0; i < keys->all->len; i++) {
+        const SundogApiKey *key = keys->all->pdata[i];
+        JsonObject *described = sundog_api_key_describe(key);
+        json_object_set_string_member(described, "hash", key->hash);
+        json_array_add_object_element(array, described);
+    }
     json_object_set_int_member(object, "version", VERSION);
     json_object_set_array_member(object, "keys", array);
     json_node_take_object(root, object);

@@ -11,7 +11,7 @@
  * Open, find, free; one thread at a time.
  */
 
-#include <glib.h>
+#include <json-glib/json-glib.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -30,6 +30,8 @@ typedef struct {
 SundogApiKey *sundog_api_key_ref(SundogApiKey *key);
 void sundog_api_key_unref(SundogApiKey *key);
 bool sundog_api_key_allows_model(const SundogApiKey *key, const char *model);
+/* Name, age, limits and models, as the file and `key list --json` tell them; owned by the caller. */
+JsonObject *sundog_api_key_describe(const SundogApiKey *key);
 
 typedef struct SundogApiKeys SundogApiKeys;
 
