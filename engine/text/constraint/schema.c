@@ -10,6 +10,7 @@
 #define MAX_DEPTH 64
 #define MAX_SCHEMAS 20000
 
+G_GNUC_PRINTF(4, 0)
 static uint32_t
 fail(SundogSchemaCompiler *compiler, const char *keyword, bool is_contradiction, const char *format,
      va_list arguments)
