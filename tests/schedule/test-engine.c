@@ -350,7 +350,7 @@ start_with_pages(EngineClient *client, uint64_t n_pages)
 {
     const char *core = engine_client_get_core(model);
     g_autofree char *folder = g_build_filename(g_get_user_cache_dir(), "pressure", NULL);
-    uint64_t cache_bytes = 1 << 20;
+    uint64_t cache_bytes = 64 << 20;
     for (;;) {
         g_autofree char *text = g_strdup_printf("%" G_GUINT64_FORMAT, cache_bytes);
         engine_client_start(client, engine, core, "--cache-bytes", text, "--records", folder,
