@@ -134,7 +134,7 @@ class OllamaClient(unittest.TestCase):
                              (lambda: self.client.delete('none'), 404),
                              (lambda: self.chat('word ' * 20000), 400),
                              (lambda: self.chat('Hi', options={'temperature': -1}), 400),
-                             (lambda: self.client.embed(model=NAME, input='x'), 501)]:
+                             (lambda: self.client.embed(model=NAME, input='x'), 400)]:
             with self.assertRaises(ollama.ResponseError) as caught:
                 call()
             self.assertEqual(caught.exception.status_code, status)
