@@ -447,6 +447,11 @@ static const struct {
      "c:So|r:|a {\"x\":\"} \\\"b\",\"y\":[1,{\"k\":true}],\"z\":\"j\"}|b {}"},
     {&braced, {.takes_calls = true}, false, "<|tool_call>call:a(x)", "c:<|tool_call>call:a(x)|r:"},
     {&braced, {.takes_calls = true}, true, "<|tool_call>call:a{x:<|\"|>b", "c:|r:"},
+    {&braced,
+     {.takes_calls = true},
+     false,
+     "<|tool_call>call:a{x\"{\"z}<tool_call|>",
+     "c:<|tool_call>call:a{x\"{\"z}<tool_call|>|r:"},
     /* Python's literals, and characters by their numbers. */
     {&python,
      {.takes_calls = true},

@@ -78,15 +78,18 @@ append_byte(GString *json, char byte, GString *containers)
     return byte == '{' || (byte == ',' && in_object);
 }
 
-/* The arguments from brace to brace as a JSON object; NULL where they are none. Owned by the caller. */
+/* The arguments from brace to brace as a JSON object; NULL where they are none. Owned by the caller. A
+ * key that holds quotes opens texts that end nowhere. */
 static char *
-print_arguments(const char *text, const char *end, const char *mark)
+print_arguments(const char *braces, const char *mark)
 {
     g_autoptr(GString) json = g_string_new(NULL);
     g_autoptr(GString) containers = g_string_new(NULL);
     bool expects_key = false;
-    while (text <= end) {
+    for (const char *text = braces; *text != '\0';) {
         const char *behind = skip_text(text, mark);
+        if (behind == NULL)
+            return NULL;
         if (behind != text) {
             append_text(json, text, behind, mark);
             text = behind;
@@ -118,7 +121,9 @@ sundog_output_step_braced(SundogOutputParser *parser)
     if (held[n_name] == '{' && close == NULL && parser->held->len < MAX_CALL_BYTES)
         return false;
     g_autofree char *name = g_strndup(held, n_name);
-    g_autofree char *arguments = close != NULL ? print_arguments(held + n_name, close, mark) : NULL;
+    g_autofree char *braces =
+        close != NULL ? g_strndup(held + n_name, (size_t)(close + 1 - held) - n_name) : NULL;
+    g_autofree char *arguments = braces != NULL ? print_arguments(braces, mark) : NULL;
     if (arguments == NULL) {
         sundog_output_revert(parser);
         return true;
