@@ -122,9 +122,12 @@ sundog_cache_open_sequence(SundogCache *cache, SundogSequenceState *state, const
     if (cache->states &&
         state->n_valid != match.n_pages * cache->options.page_tokens + match.n_tail)
         begin_anew(cache, state);
-    bool reserved = sundog_cache_reserve(cache, state, n_reserve);
-    g_assert(reserved);
-    return true;
+    if (sundog_cache_reserve(cache, state, n_reserve))
+        return true;
+    /* Only one that began anew needs more than was counted on: pages that it had shared are others'. */
+    g_assert(state->n_pages == 0);
+    sundog_cache_close_sequence(cache, state, tokens, SUNDOG_CLOSE_DISCARD);
+    return false;
 }
 
 bool

@@ -177,6 +177,13 @@ fuzz_make_seeds(void (*add)(const void *data, size_t n_bytes))
                                    0, 9,  0,  1, 0, 0,  3, 2, 2, 2, 1, 1, 2,  2,  2,
                                    2, 0,  12, 1, 0, 15, 9, 0, 1, 3, 0, 2, 2,  2};
     static const uint8_t brief[] = {0, 1, 1, 0, 0, 9, 0, 0, 0, 0, 0, 2, 1, 0};
+    /* A recurrent sequence begins anew whose prefix is others' too. */
+    static const uint8_t anew[] = {44,  148, 0,   49,  10,  44,  44,  236, 236, 236, 236, 236,
+                                   236, 236, 236, 236, 236, 236, 236, 236, 236, 236, 236, 236,
+                                   236, 236, 236, 236, 236, 236, 236, 236, 236, 236, 236, 236,
+                                   236, 236, 236, 236, 236, 236, 236, 255, 0,   0,   0,   0,
+                                   0,   0,   0,   37,  255, 255, 255, 17,  0};
     add(many, sizeof many);
+    add(anew, sizeof anew);
     add(brief, sizeof brief);
 }
