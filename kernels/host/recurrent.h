@@ -5,6 +5,8 @@
 #include "kernels/contract/recurrent.h"
 #include "kernels/host/kernel.h"
 
+#include <string.h>
+
 typedef struct {
     int64_t first_row;
     int64_t n_rows;
@@ -28,4 +30,17 @@ sundog_recurrent_sequence(const SundogArgument *arguments, int64_t s)
         .state = has_slot ? (float *)state->data + slot * size : NULL,
         .is_empty = !has_slot || ((const int32_t *)arguments[1].data)[s] == 0,
     };
+}
+
+/* The state of one head, of `size` numbers, which is zero where nothing came before; NULL in the null slot,
+ * which has no room for one. */
+static inline float *
+sundog_recurrent_begin_head(const SundogRecurrentSequence *sequence, int64_t head, int64_t size)
+{
+    if (sequence->state == NULL)
+        return NULL;
+    float *state = sequence->state + head * size;
+    if (sequence->is_empty)
+        memset(state, 0, (size_t)size * sizeof(float));
+    return state;
 }

@@ -75,18 +75,15 @@ run_row(const Head *head, const Row *row, float *state, float *to)
         run_columns(head, row, state, first, head->n_values - first, to);
 }
 
-/* The null slot has no room for a state, and nobody reads what its rows come to. */
+/* Nobody reads what the null slot's rows come to. */
 static void
 run_sequence(const Head *head, const SundogRecurrentSequence *sequence)
 {
     const SundogArgument *y = &head->call->arguments[Y];
-    int64_t size = head->n_keys * head->n_values;
-    float *state = sequence->state + head->head * size;
-    if (sequence->is_empty && sequence->state != NULL)
-        memset(state, 0, (size_t)size * sizeof(float));
+    float *state = sundog_recurrent_begin_head(sequence, head->head, head->n_keys * head->n_values);
     for (int64_t t = sequence->first_row; t < sequence->first_row + sequence->n_rows; t++) {
         float *to = (float *)y->data + t * y->shape[1] + head->head * head->n_values;
-        if (sequence->state == NULL) {
+        if (state == NULL) {
             memset(to, 0, (size_t)head->n_values * sizeof(float));
             continue;
         }
