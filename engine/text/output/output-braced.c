@@ -124,13 +124,9 @@ sundog_output_step_braced(SundogOutputParser *parser)
     g_autofree char *braces =
         close != NULL ? g_strndup(held + n_name, (size_t)(close + 1 - held) - n_name) : NULL;
     g_autofree char *arguments = braces != NULL ? print_arguments(braces, mark) : NULL;
-    if (arguments == NULL) {
+    if (arguments == NULL)
         sundog_output_revert(parser);
-        return true;
-    }
-    sundog_output_take(parser, (size_t)(close + 1 - held));
-    sundog_output_begin_call(parser, name);
-    sundog_output_give_arguments(parser, arguments, strlen(arguments));
-    parser->state = SUNDOG_OUTPUT_CALL_END;
+    else
+        sundog_output_take_call(parser, (size_t)(close + 1 - held), name, arguments);
     return true;
 }

@@ -331,6 +331,16 @@ sundog_output_give_arguments(SundogOutputParser *parser, const char *text, size_
 }
 
 void
+sundog_output_take_call(SundogOutputParser *parser, size_t n_bytes, const char *name,
+                        const char *arguments)
+{
+    sundog_output_take(parser, n_bytes);
+    sundog_output_begin_call(parser, name);
+    sundog_output_give_arguments(parser, arguments, strlen(arguments));
+    parser->state = SUNDOG_OUTPUT_CALL_END;
+}
+
+void
 sundog_output_open_call(SundogOutputParser *parser)
 {
     g_clear_pointer(&parser->name, g_free);

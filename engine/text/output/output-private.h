@@ -75,6 +75,9 @@ void sundog_output_skip_space(SundogOutputParser *parser, const char *more);
 /* The call has a name: it is told, and can no longer be content. */
 void sundog_output_begin_call(SundogOutputParser *parser, const char *name);
 void sundog_output_give_arguments(SundogOutputParser *parser, const char *text, size_t n_bytes);
+/* The whole call of the held n_bytes, after which its end is expected. */
+void sundog_output_take_call(SundogOutputParser *parser, size_t n_bytes, const char *name,
+                             const char *arguments);
 /* What was taken for a call is none. */
 void sundog_output_revert(SundogOutputParser *parser);
 bool sundog_output_is_tool(const SundogOutputParser *parser, const char *name);

@@ -165,13 +165,9 @@ sundog_output_step_python(SundogOutputParser *parser)
         return false;
     g_autofree char *name = g_strndup(held, n_name);
     g_autofree char *arguments = close != NULL ? print_arguments(held + n_name + 1, close) : NULL;
-    if (arguments == NULL) {
+    if (arguments == NULL)
         sundog_output_revert(parser);
-        return true;
-    }
-    sundog_output_take(parser, (size_t)(close + 1 - held));
-    sundog_output_begin_call(parser, name);
-    sundog_output_give_arguments(parser, arguments, strlen(arguments));
-    parser->state = SUNDOG_OUTPUT_CALL_END;
+    else
+        sundog_output_take_call(parser, (size_t)(close + 1 - held), name, arguments);
     return true;
 }
