@@ -58,9 +58,8 @@
  */
 
 #include "engine/wire/messages.h"
+#include "tests/wire/script.h"
 #include <errno.h>
-#include <fcntl.h>
-#include <json-glib/json-glib.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -94,130 +93,17 @@ typedef struct {
     int64_t next_us;  /* when to act next; INT64_MAX: never */
 } Request;
 
-static JsonObject *script;
-static JsonObject *start_script; /* members that replace the script's, or NULL */
-static int log_fd = -1;
-static char *gate_path;
 static GPtrArray *requests;
 static uint32_t n_submitted;
 static uint64_t step;
 static SundogStatistics statistics;
-
-/* Reading the script */
-
-static JsonNode *
-member(JsonObject *object, const char *name)
-{
-    return object && json_object_has_member(object, name) ? json_object_get_member(object, name)
-                                                          : NULL;
-}
-
-static JsonNode *
-script_member(const char *name)
-{
-    JsonNode *node = member(start_script, name);
-    return node ? node : member(script, name);
-}
-
-static JsonObject *
-script_object(const char *name)
-{
-    JsonNode *node = script_member(name);
-    return node ? json_node_get_object(node) : NULL;
-}
-
-static int64_t
-get_int(JsonObject *object, const char *name, int64_t otherwise)
-{
-    JsonNode *node = member(object, name);
-    return node ? json_node_get_int(node) : otherwise;
-}
-
-static const char *
-get_text(JsonObject *object, const char *name, const char *otherwise)
-{
-    JsonNode *node = member(object, name);
-    return node ? json_node_get_string(node) : otherwise;
-}
-
-static bool
-get_bool(JsonObject *object, const char *name)
-{
-    JsonNode *node = member(object, name);
-    return node && json_node_get_boolean(node);
-}
-
-static char *
-find_script(const char *core)
-{
-    if (g_file_test(core, G_FILE_TEST_IS_REGULAR))
-        return g_strdup(core);
-    char *inside = g_build_filename(core, "script.json", NULL);
-    if (g_file_test(inside, G_FILE_TEST_EXISTS))
-        return inside;
-    g_free(inside);
-    return g_strconcat(core, ".json", NULL);
-}
-
-/* The log beside the script */
-
-G_GNUC_PRINTF(1, 2)
-static void
-note(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    g_autofree char *text = g_strdup_vprintf(format, arguments);
-    va_end(arguments);
-    g_autofree char *line = g_strconcat(text, "\n", NULL);
-    if (log_fd >= 0 && write(log_fd, line, strlen(line)) < 0)
-        g_printerr("scripted-engine: cannot write its log: %s\n", g_strerror(errno));
-}
-
-static uint32_t
-count_starts(const char *path)
-{
-    g_autofree char *text = NULL;
-    uint32_t n_starts = 0;
-    if (g_file_get_contents(path, &text, NULL, NULL))
-        for (const char *at = text; (at = strstr(at, "\"event\":\"start\"")); at++)
-            n_starts++;
-    return n_starts;
-}
-
-static void
-open_script(const char *core)
-{
-    g_autofree char *path = find_script(core);
-    g_autofree char *log_path = g_strconcat(path, ".log", NULL);
-    gate_path = g_strconcat(path, ".gate", NULL);
-    uint32_t n_starts = count_starts(log_path);
-    log_fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    g_autoptr(JsonParser) parser = json_parser_new();
-    g_autoptr(GError) error = NULL;
-    if (!g_file_test(path, G_FILE_TEST_EXISTS)) {
-        script = json_object_new();
-    } else if (json_parser_load_from_file(parser, path, &error)) {
-        script = json_object_ref(json_node_get_object(json_parser_get_root(parser)));
-    } else {
-        g_printerr("scripted-engine: %s: %s\n", path, error->message);
-        exit(2);
-    }
-    JsonNode *starts = member(script, "starts");
-    if (starts) {
-        JsonArray *list = json_node_get_array(starts);
-        guint last = json_array_get_length(list) - 1;
-        start_script = json_array_get_object_element(list, MIN(n_starts, last));
-    }
-    note("{\"event\":\"start\",\"pid\":%d,\"n\":%u}", (int)getpid(), n_starts);
-}
 
 /* Writing */
 
 static void
 end(const char *why)
 {
-    note("{\"event\":\"end\",\"why\":\"%s\"}", why);
+    script_note("{\"event\":\"end\",\"why\":\"%s\"}", why);
     exit(0);
 }
 
@@ -245,9 +131,9 @@ sleep_for_ever(void)
 static void
 die(JsonObject *how)
 {
-    const char *kind = get_text(how, "die", NULL);
-    const char *words = get_text(how, "last_words", "");
-    note("{\"event\":\"end\",\"why\":\"%s\"}", kind);
+    const char *kind = script_get_text(how, "die", NULL);
+    const char *words = script_get_text(how, "last_words", "");
+    script_note("{\"event\":\"end\",\"why\":\"%s\"}", kind);
     if (write(STDERR_FILENO, words, strlen(words)) < 0)
         return;
     if (strcmp(kind, "abort") == 0) {
@@ -255,7 +141,7 @@ die(JsonObject *how)
     } else if (strcmp(kind, "kill") == 0) {
         kill(getpid(), SIGKILL);
     } else if (strcmp(kind, "exit") == 0) {
-        _exit((int)get_int(how, "status", 1));
+        _exit((int)script_get_int(how, "status", 1));
     } else if (strcmp(kind, "close") == 0) {
         close(STDOUT_FILENO);
         sleep_for_ever();
@@ -268,42 +154,30 @@ die(JsonObject *how)
     _exit(2);
 }
 
-/* True once the gate is open; *held: whether the log has it that somebody waits. */
-static bool
-passes_gate(bool *held)
-{
-    if (access(gate_path, F_OK) == 0)
-        return true;
-    if (!*held)
-        note("{\"event\":\"held\"}");
-    *held = true;
-    return false;
-}
-
 /* Loading */
 
 static void
 load(void)
 {
-    JsonObject *hello = script_object("hello");
+    JsonObject *hello = script_find_object("hello");
     send(SUNDOG_MESSAGE_HELLO,
-         g_variant_new("(uss)", (uint32_t)get_int(hello, "version", SUNDOG_WIRE_VERSION),
-                       SUNDOG_VERSION, get_text(hello, "core", "scripted")));
-    JsonObject *how = script_object("load");
-    int64_t n_steps = MAX(get_int(how, "steps", 4), 1);
+         g_variant_new("(uss)", (uint32_t)script_get_int(hello, "version", SUNDOG_WIRE_VERSION),
+                       SUNDOG_VERSION, script_get_text(hello, "core", "scripted")));
+    JsonObject *how = script_find_object("load");
+    int64_t n_steps = MAX(script_get_int(how, "steps", 4), 1);
     for (int64_t i = 0; i < n_steps; i++) {
         send(SUNDOG_MESSAGE_PROGRESS,
              g_variant_new("(sd)", "weights", (double)i / (double)n_steps));
-        sleep_ms(get_int(how, "ms", 0) / n_steps);
-        if (member(how, "die") && i >= n_steps / 2)
+        sleep_ms(script_get_int(how, "ms", 0) / n_steps);
+        if (script_member(how, "die") && i >= n_steps / 2)
             die(how);
     }
     bool held = false;
-    while (get_bool(how, "gate") && !passes_gate(&held))
+    while (script_get_bool(how, "gate") && !script_passes_gate(&held))
         sleep_ms(GATE_MS);
-    if (get_bool(how, "stall"))
+    if (script_get_bool(how, "stall"))
         sleep_for_ever();
-    const char *fault = get_text(how, "fault", NULL);
+    const char *fault = script_get_text(how, "fault", NULL);
     if (fault) {
         send(SUNDOG_MESSAGE_FAULT,
              sundog_fault_pack(&(SundogFault){.code = SUNDOG_FAULT_LOAD_FAILED, .text = fault}));
@@ -314,18 +188,18 @@ load(void)
 static void
 get_ready(void)
 {
-    JsonObject *how = script_object("ready");
+    JsonObject *how = script_find_object("ready");
     SundogReady ready = {
-        .context_length = (uint32_t)get_int(how, "context_length", 2048),
-        .n_vocabulary = (uint32_t)get_int(how, "n_vocabulary", 49152),
-        .max_sequences = (uint32_t)get_int(how, "max_sequences", 16),
-        .max_step_tokens = (uint32_t)get_int(how, "max_step_tokens", 512),
-        .page_tokens = (uint32_t)get_int(how, "page_tokens", 64),
-        .pool_pages = (uint64_t)get_int(how, "pool_pages", 1024),
-        .memory_bytes = (uint64_t)get_int(how, "memory_bytes", 1000000),
-        .n_threads = (uint32_t)get_int(how, "n_threads", 1),
+        .context_length = (uint32_t)script_get_int(how, "context_length", 2048),
+        .n_vocabulary = (uint32_t)script_get_int(how, "n_vocabulary", 49152),
+        .max_sequences = (uint32_t)script_get_int(how, "max_sequences", 16),
+        .max_step_tokens = (uint32_t)script_get_int(how, "max_step_tokens", 512),
+        .page_tokens = (uint32_t)script_get_int(how, "page_tokens", 64),
+        .pool_pages = (uint64_t)script_get_int(how, "pool_pages", 1024),
+        .memory_bytes = (uint64_t)script_get_int(how, "memory_bytes", 1000000),
+        .n_threads = (uint32_t)script_get_int(how, "n_threads", 1),
     };
-    g_strlcpy(ready.device, get_text(how, "device", "scripted"), sizeof ready.device);
+    g_strlcpy(ready.device, script_get_text(how, "device", "scripted"), sizeof ready.device);
     send(SUNDOG_MESSAGE_READY, sundog_ready_pack(&ready));
 }
 
@@ -346,14 +220,15 @@ choose_entry(const SundogSubmit *submit, JsonArray *entries)
 {
     int n_entries = entries ? (int)json_array_get_length(entries) : 0;
     for (int i = 0; i < n_entries; i++) {
-        JsonNode *token = member(json_array_get_object_element(entries, (guint)i), "prompt_has");
+        JsonNode *token =
+            script_member(json_array_get_object_element(entries, (guint)i), "prompt_has");
         if (token && holds(submit, json_node_get_int(token)))
             return i;
     }
     int last = -1;
     int64_t n_left = n_submitted++;
     for (int i = 0; i < n_entries && n_left >= 0; i++) {
-        if (!member(json_array_get_object_element(entries, (guint)i), "prompt_has")) {
+        if (!script_member(json_array_get_object_element(entries, (guint)i), "prompt_has")) {
             last = i;
             n_left--;
         }
@@ -383,11 +258,12 @@ note_submit(const SundogSubmit *submit, int entry)
     g_autofree char *prompt = print_tokens(submit->prompt, submit->n_prompt);
     g_autofree char *produced = print_tokens(submit->produced, submit->n_produced);
     g_autofree char *ends = print_tokens(submit->ends, submit->n_ends);
-    note("{\"event\":\"submit\",\"id\":%" G_GUINT64_FORMAT
-         ",\"entry\":%d,\"prompt\":%s,\"produced\":%s,\"max_tokens\":%u,\"seed\":%" G_GUINT64_FORMAT
-         ",\"temperature\":%g,\"ends\":%s}",
-         submit->id, entry, prompt, produced, submit->max_tokens, submit->seed, submit->temperature,
-         ends);
+    script_note(
+        "{\"event\":\"submit\",\"id\":%" G_GUINT64_FORMAT
+        ",\"entry\":%d,\"prompt\":%s,\"produced\":%s,\"max_tokens\":%u,\"seed\":%" G_GUINT64_FORMAT
+        ",\"temperature\":%g,\"ends\":%s}",
+        submit->id, entry, prompt, produced, submit->max_tokens, submit->seed, submit->temperature,
+        ends);
 }
 
 static void
@@ -400,7 +276,7 @@ submit_request(GVariant *payload)
                                        submit.id, SUNDOG_FAULT_BAD_REQUEST, error->message}));
         return;
     }
-    JsonNode *node = script_member("requests");
+    JsonNode *node = script_find("requests");
     JsonArray *entries = node ? json_node_get_array(node) : NULL;
     int chosen = choose_entry(&submit, entries);
     JsonObject *entry = chosen >= 0 ? json_array_get_object_element(entries, (guint)chosen) : NULL;
@@ -410,13 +286,14 @@ submit_request(GVariant *payload)
     *request = (Request){
         .id = submit.id,
         .entry = entry,
-        .tokens = member(entry, "tokens") ? json_object_get_array_member(entry, "tokens") : NULL,
+        .tokens =
+            script_member(entry, "tokens") ? json_object_get_array_member(entry, "tokens") : NULL,
         .salt = submit.seed,
         .n_prompt = submit.n_prompt,
         .n_resumed = submit.n_produced,
         .index = submit.n_produced,
         .max_tokens = submit.max_tokens,
-        .n_prefill_left = MAX(get_int(entry, "prefill_steps", 1), 1),
+        .n_prefill_left = MAX(script_get_int(entry, "prefill_steps", 1), 1),
         .submitted_us = g_get_monotonic_time(),
     };
     request->n_scores = submit.n_scores;
@@ -438,15 +315,17 @@ finish(Request *request, SundogFinishReason reason)
              .id = request->id,
              .reason = reason,
              .n_prompt = request->n_prompt,
-             .n_cached = (uint32_t)MIN(get_int(request->entry, "n_cached", 0), request->n_prompt),
+             .n_cached =
+                 (uint32_t)MIN(script_get_int(request->entry, "n_cached", 0), request->n_prompt),
              .n_produced = request->index,
              .prefill_us = (uint64_t)(first - request->submitted_us),
              .decode_us = (uint64_t)(now - first),
              .step = step,
          }));
-    note("{\"event\":\"finish\",\"id\":%" G_GUINT64_FORMAT
-         ",\"reason\":\"%s\",\"sent\":%u,\"after_cancel\":%u}",
-         request->id, sundog_finish_reason_text(reason), request->n_sent, request->n_after_cancel);
+    script_note("{\"event\":\"finish\",\"id\":%" G_GUINT64_FORMAT
+                ",\"reason\":\"%s\",\"sent\":%u,\"after_cancel\":%u}",
+                request->id, sundog_finish_reason_text(reason), request->n_sent,
+                request->n_after_cancel);
     *(reason == SUNDOG_FINISH_CANCELLED ? &statistics.n_cancelled : &statistics.n_finished) += 1;
     g_ptr_array_remove(requests, request);
 }
@@ -457,10 +336,10 @@ cancel_request(uint64_t id)
     for (guint i = 0; i < requests->len; i++) {
         Request *request = requests->pdata[i];
         if (request->id == id && !request->cancelled) {
-            note("{\"event\":\"cancel\",\"id\":%" G_GUINT64_FORMAT ",\"sent\":%u}", id,
-                 request->n_sent);
+            script_note("{\"event\":\"cancel\",\"id\":%" G_GUINT64_FORMAT ",\"sent\":%u}", id,
+                        request->n_sent);
             request->cancelled = true;
-            request->n_late = get_int(request->entry, "late_cancel", 0);
+            request->n_late = script_get_int(request->entry, "late_cancel", 0);
             if (request->n_late == 0)
                 finish(request, SUNDOG_FINISH_CANCELLED);
             return;
@@ -477,7 +356,7 @@ next_token(const Request *request)
     }
     uint64_t mixed = (request->salt + request->index) * 0x9e3779b97f4a7c15u;
     return (uint32_t)((mixed >> 33) %
-                      (uint64_t)get_int(script_object("ready"), "n_vocabulary", 49152));
+                      (uint64_t)script_get_int(script_find_object("ready"), "n_vocabulary", 49152));
 }
 
 static void
@@ -501,23 +380,23 @@ prefill(Request *request)
     if (!request->admitted) {
         request->admitted = true;
         send(SUNDOG_MESSAGE_ADMITTED, g_variant_new("(t)", request->id));
-        if (get_bool(request->entry, "stall_prefill")) {
+        if (script_get_bool(request->entry, "stall_prefill")) {
             request->next_us = INT64_MAX;
             return;
         }
     } else {
         request->n_prefill_left--;
-        int64_t n_steps = MAX(get_int(request->entry, "prefill_steps", 1), 1);
+        int64_t n_steps = MAX(script_get_int(request->entry, "prefill_steps", 1), 1);
         int64_t n_done = request->n_prompt * (n_steps - request->n_prefill_left) / n_steps;
-        uint32_t n_cached = (uint32_t)get_int(request->entry, "n_cached", 0);
+        uint32_t n_cached = (uint32_t)script_get_int(request->entry, "n_cached", 0);
         send(SUNDOG_MESSAGE_PREFILL,
              g_variant_new("(tuuu)", request->id, (uint32_t)n_done, request->n_prompt, n_cached));
         if (request->scored && request->n_prefill_left == 0)
             send_scores(request, 1, request->scored + 1, request->n_prompt - 1);
     }
     if (request->n_prefill_left > 0) {
-        int64_t n_steps = MAX(get_int(request->entry, "prefill_steps", 1), 1);
-        request->next_us += get_int(request->entry, "prefill_ms", 0) * 1000 / n_steps;
+        int64_t n_steps = MAX(script_get_int(request->entry, "prefill_steps", 1), 1);
+        request->next_us += script_get_int(request->entry, "prefill_ms", 0) * 1000 / n_steps;
     }
 }
 
@@ -525,11 +404,12 @@ prefill(Request *request)
 static bool
 produce(Request *request, uint32_t *token)
 {
-    if (member(request->entry, "die") && request->index == get_int(request->entry, "at", 0))
+    if (script_member(request->entry, "die") &&
+        request->index == script_get_int(request->entry, "at", 0))
         die(request->entry);
-    if (request->tokens && !get_bool(request->entry, "repeat") &&
+    if (request->tokens && !script_get_bool(request->entry, "repeat") &&
         request->index >= json_array_get_length(request->tokens)) {
-        const char *reason = get_text(request->entry, "reason", "stop");
+        const char *reason = script_get_text(request->entry, "reason", "stop");
         finish(request, strcmp(reason, "length") == 0 ? SUNDOG_FINISH_LENGTH : SUNDOG_FINISH_STOP);
         return false;
     }
@@ -537,13 +417,14 @@ produce(Request *request, uint32_t *token)
         finish(request, SUNDOG_FINISH_LENGTH);
         return false;
     }
-    if (member(request->entry, "gate_at") &&
-        request->index >= get_int(request->entry, "gate_at", 0) && !passes_gate(&request->held)) {
+    if (script_member(request->entry, "gate_at") &&
+        request->index >= script_get_int(request->entry, "gate_at", 0) &&
+        !script_passes_gate(&request->held)) {
         request->next_us = g_get_monotonic_time() + GATE_MS * 1000;
         return false;
     }
-    const char *fault = get_text(request->entry, "fault", NULL);
-    if (fault && request->index == get_int(request->entry, "fault_at", 0)) {
+    const char *fault = script_get_text(request->entry, "fault", NULL);
+    if (fault && request->index == script_get_int(request->entry, "fault_at", 0)) {
         send(SUNDOG_MESSAGE_FAULT,
              g_variant_new("(tss)", request->id, fault, "the script wants this fault"));
         g_ptr_array_remove(requests, request);
@@ -557,7 +438,7 @@ static void
 count_token(Request *request, int64_t now)
 {
     request->first_us = request->first_us ? request->first_us : now;
-    request->next_us += get_int(request->entry, "token_ms", 0) * 1000;
+    request->next_us += script_get_int(request->entry, "token_ms", 0) * 1000;
     request->index++;
     request->n_sent++;
     statistics.n_produced_tokens++;
@@ -615,9 +496,9 @@ wait_ms(void)
 static void
 leave(const char *why)
 {
-    JsonNode *node = script_member("ignore_shutdown");
+    JsonNode *node = script_find("ignore_shutdown");
     if (node && json_node_get_boolean(node))
-        note("{\"event\":\"ignored\",\"why\":\"%s\"}", why);
+        script_note("{\"event\":\"ignored\",\"why\":\"%s\"}", why);
     else
         end(why);
 }
@@ -694,7 +575,7 @@ note_draft(char **words)
     for (; words[0] && words[1]; words++) {
         if (g_str_equal(words[0], "--draft")) {
             g_autofree char *name = g_path_get_basename(words[1]);
-            note("{\"event\":\"draft\",\"core\":\"%s\"}", name);
+            script_note("{\"event\":\"draft\",\"core\":\"%s\"}", name);
         }
     }
 }
@@ -709,12 +590,12 @@ main(int argc, char **argv)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGPIPE, SIG_IGN);
     requests = g_ptr_array_new_with_free_func(request_free);
-    open_script(argv[1]);
+    script_open(argv[1]);
     note_draft(argv);
-    JsonNode *ignores = script_member("ignore_shutdown");
+    JsonNode *ignores = script_find("ignore_shutdown");
     if (ignores && json_node_get_boolean(ignores))
         signal(SIGTERM, SIG_IGN);
-    JsonNode *words = script_member("stderr");
+    JsonNode *words = script_find("stderr");
     if (words)
         fputs(json_node_get_string(words), stderr); /* g_printerr() would recode it */
     load();
