@@ -170,6 +170,16 @@ reply_get_object(const Reply *reply)
     return json_node_dup_object(node);
 }
 
+JsonObject *
+client_post_for_object(uint16_t port, const char *path, const char *body)
+{
+    g_autoptr(Reply) reply = client_post(port, path, body);
+    if (reply->status != 200)
+        g_test_message("%s", reply->body);
+    g_assert_cmpuint(reply->status, ==, 200);
+    return reply_get_object(reply);
+}
+
 const char *
 reply_get_error(const Reply *reply, JsonObject **error)
 {

@@ -23,6 +23,8 @@ Reply *client_post(uint16_t port, const char *path, const char *body);
 void reply_free(Reply *reply);
 /* The body as an object; the test fails where it is none. Owned by the caller. */
 JsonObject *reply_get_object(const Reply *reply);
+/* The object that answers with 200; the test fails with any other answer. Owned by the caller. */
+JsonObject *client_post_for_object(uint16_t port, const char *path, const char *body);
 /* "error" of the body: the test fails unless message, type, param and code are there. */
 const char *reply_get_error(const Reply *reply, JsonObject **error);
 /* The test fails unless it is this error, about this field (NULL: any). Takes the reply. */

@@ -341,6 +341,16 @@ harness_wait_for_ended(const Harness *harness, const char *state, guint times)
 }
 
 char *
+harness_dup_tokens(const char *text)
+{
+    GString *tokens = g_string_new("[");
+    for (const char *byte = text; *byte; byte++)
+        g_string_append_printf(tokens, "%s%u", byte > text ? "," : "", (unsigned char)*byte);
+    g_string_append_c(tokens, ']');
+    return g_string_free(tokens, false);
+}
+
+char *
 harness_dup_chat(const char *text, const char *members)
 {
     g_autoptr(GString) quoted = g_string_new(NULL);

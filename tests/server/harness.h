@@ -62,6 +62,8 @@ void harness_stop(Harness *harness);
 /* Waits until /health says 200; the test fails after forty seconds. */
 void harness_wait_ready(const Harness *harness);
 
+/* The bytes of a text as a script's tokens: [N, …] */
+char *harness_dup_tokens(const char *text);
 /* {"model": "tiny", "messages": [user: text], "stream": true, further members} */
 char *harness_dup_chat(const char *text, const char *members);
 

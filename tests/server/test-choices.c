@@ -21,23 +21,13 @@ start(const char *script)
     "\"ready\":{\"n_vocabulary\":262,\"max_sequences\":8},\"requests\":[" \
     "{\"tokens\":[97,97,97]},{\"tokens\":[98,98]},{\"tokens\":[99,99,99,99]}]"
 
-static JsonObject *
-post(const Harness *harness, const char *path, const char *body)
-{
-    g_autoptr(Reply) reply = client_post(harness->port, path, body);
-    if (reply->status != 200)
-        g_test_message("%s", reply->body);
-    g_assert_cmpuint(reply->status, ==, 200);
-    return reply_get_object(reply);
-}
-
 static void
 test_plain(void)
 {
     static const char *const texts[] = {"aaa", "bb", "cccc"};
     g_autoptr(Harness) harness = start("{" LETTERS "}");
     g_autofree char *body = harness_dup_chat("Hi", "\"n\":3,\"seed\":5");
-    g_autoptr(JsonObject) object = post(harness, CHAT, body);
+    g_autoptr(JsonObject) object = client_post_for_object(harness->port, CHAT, body);
     JsonArray *choices = json_object_get_array_member(object, "choices");
     g_assert_cmpuint(json_array_get_length(choices), ==, 3);
     for (guint i = 0; i < 3; i++) {
@@ -211,8 +201,8 @@ test_best_of(void)
     g_autoptr(Harness) harness =
         start("{\"ready\":{\"n_vocabulary\":262,\"max_sequences\":8},\"requests\":["
               "{\"tokens\":[99,99]},{\"tokens\":[98]},{\"tokens\":[97,97,97]}]}");
-    g_autoptr(JsonObject) object =
-        post(harness, COMPLETIONS, "{\"prompt\":\"Hi\",\"n\":2,\"best_of\":3,\"max_tokens\":9}");
+    g_autoptr(JsonObject) object = client_post_for_object(
+        harness->port, COMPLETIONS, "{\"prompt\":\"Hi\",\"n\":2,\"best_of\":3,\"max_tokens\":9}");
     JsonArray *choices = json_object_get_array_member(object, "choices");
     g_assert_cmpuint(json_array_get_length(choices), ==, 2);
     for (guint i = 0; i < 2; i++) {

@@ -31,26 +31,16 @@ static const struct {
     {"Z", NULL, NULL, NULL, NULL}, /* the engine's core is for a target that cannot */
 };
 
-static char *
-tokens_of(const char *text)
-{
-    GString *tokens = g_string_new("[");
-    for (const char *byte = text; *byte; byte++)
-        g_string_append_printf(tokens, "%s%u", byte > text ? "," : "", (unsigned char)*byte);
-    g_string_append_c(tokens, ']');
-    return g_string_free(tokens, false);
-}
-
 /* One server for all that goes well. */
 static Harness *harness;
 
 static void
 start(void)
 {
-    g_autofree char *hello = tokens_of("Hello");
+    g_autofree char *hello = harness_dup_tokens("Hello");
     g_autoptr(GString) script = g_string_new("{\"ready\":{\"n_vocabulary\":262},\"requests\":[");
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-        g_autofree char *tokens = cases[i].answer ? tokens_of(cases[i].answer) : NULL;
+        g_autofree char *tokens = cases[i].answer ? harness_dup_tokens(cases[i].answer) : NULL;
         g_string_append_printf(script, "{\"prompt_has\":%d,\"%s\":%s},", cases[i].prompt[0],
                                tokens ? "tokens" : "fault", tokens ? tokens : "\"unsupported\"");
     }
@@ -135,16 +125,6 @@ add_choice(Told *told, JsonObject *choice)
     add(told, json_object_get_array_member(scores, "content"));
 }
 
-static JsonObject *
-post(const char *path, const char *body)
-{
-    g_autoptr(Reply) reply = client_post(harness->port, path, body);
-    if (reply->status != 200)
-        g_test_message("%s", reply->body);
-    g_assert_cmpuint(reply->status, ==, 200);
-    return reply_get_object(reply);
-}
-
 /* The bytes of the tokens that were told are a beginning of the text that was. */
 static void
 check_order(const Told *told, const GString *text)
@@ -182,7 +162,7 @@ test_streams_equal_plain(void)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(cases) && cases[i].members; i++) {
         g_autofree char *body = harness_dup_chat(cases[i].prompt, cases[i].members);
-        g_autoptr(JsonObject) object = post(CHAT, body);
+        g_autoptr(JsonObject) object = client_post_for_object(harness->port, CHAT, body);
         g_autoptr(Told) plain = told_new();
         g_autoptr(GString) text = g_string_new(NULL);
         add_choice(plain, get_choice(object));
@@ -203,7 +183,7 @@ test_not_asked_for(void)
                                           "\"logprobs\":null,\"top_logprobs\":null"};
     for (size_t i = 0; i < G_N_ELEMENTS(members); i++) {
         g_autofree char *body = harness_dup_chat("hi", members[i]);
-        g_autoptr(JsonObject) object = post(CHAT, body);
+        g_autoptr(JsonObject) object = client_post_for_object(harness->port, CHAT, body);
         g_assert_true(json_object_get_null_member(get_choice(object), "logprobs"));
     }
 }
@@ -212,7 +192,7 @@ test_not_asked_for(void)
 static void
 test_engine_dies(void)
 {
-    g_autofree char *tokens = tokens_of("Hello");
+    g_autofree char *tokens = harness_dup_tokens("Hello");
     g_autofree char *script = g_strdup_printf(
         "{\"ready\":{\"n_vocabulary\":262},\"requests\":[{\"tokens\":%s}],"
         "\"starts\":[{\"requests\":[{\"tokens\":%s,\"at\":3,\"die\":\"kill\"}]},{}]}",
@@ -237,8 +217,9 @@ assert_json(JsonNode *node, const char *expected)
 static void
 test_completions(void)
 {
-    g_autoptr(JsonObject) object =
-        post(COMPLETIONS, "{\"prompt\":\"aXc\",\"max_tokens\":8,\"logprobs\":1,\"echo\":true}");
+    g_autoptr(JsonObject) object = client_post_for_object(
+        harness->port, COMPLETIONS,
+        "{\"prompt\":\"aXc\",\"max_tokens\":8,\"logprobs\":1,\"echo\":true}");
     JsonObject *choice = get_choice(object);
     JsonObject *lists = json_object_get_object_member(choice, "logprobs");
     g_assert_cmpstr(json_object_get_string_member(choice, "text"), ==, "aXcdé");
@@ -252,16 +233,16 @@ test_completions(void)
     assert_json(json_array_get_element(top, 1), "{\"Y\":-3.125,\"X\":-3}");
 
     /* Without the prompt offsets begin anew. */
-    g_autoptr(JsonObject) other =
-        post(COMPLETIONS, "{\"prompt\":\"aXc\",\"max_tokens\":8,\"logprobs\":0}");
+    g_autoptr(JsonObject) other = client_post_for_object(
+        harness->port, COMPLETIONS, "{\"prompt\":\"aXc\",\"max_tokens\":8,\"logprobs\":0}");
     lists = json_object_get_object_member(get_choice(other), "logprobs");
     assert_json(json_object_get_member(lists, "text_offset"), "[0,1,2]");
     top = json_object_get_array_member(lists, "top_logprobs");
     assert_json(json_array_get_element(top, 0), "{\"d\":-4.5}");
 
     /* The prompt alone, as a list of tokens. */
-    g_autoptr(JsonObject) alone = post(
-        COMPLETIONS,
+    g_autoptr(JsonObject) alone = client_post_for_object(
+        harness->port, COMPLETIONS,
         "{\"prompt\":[[97,98]],\"max_tokens\":0,\"logprobs\":2,\"echo\":true,\"temperature\":0}");
     choice = get_choice(alone);
     lists = json_object_get_object_member(choice, "logprobs");
@@ -270,8 +251,8 @@ test_completions(void)
     assert_json(json_object_get_member(lists, "token_logprobs"), "[null,-4.25]");
 
     /* And told without its scores. */
-    g_autoptr(JsonObject) bare =
-        post(COMPLETIONS, "{\"prompt\":\"aXc\",\"max_tokens\":0,\"echo\":true}");
+    g_autoptr(JsonObject) bare = client_post_for_object(
+        harness->port, COMPLETIONS, "{\"prompt\":\"aXc\",\"max_tokens\":0,\"echo\":true}");
     g_assert_cmpstr(json_object_get_string_member(get_choice(bare), "text"), ==, "aXc");
     g_assert_true(json_object_get_null_member(get_choice(bare), "logprobs"));
 }
@@ -339,7 +320,8 @@ static void
 test_responses(void)
 {
     g_autoptr(JsonObject) plain =
-        post("/v1/responses", "{\"input\":\"hi\",\"include\":[\"message.output_text.logprobs\"]}");
+        client_post_for_object(harness->port, "/v1/responses",
+                               "{\"input\":\"hi\",\"include\":[\"message.output_text.logprobs\"]}");
     JsonArray *output = json_object_get_array_member(plain, "output");
     JsonObject *item = json_array_get_object_element(output, 0);
     JsonArray *content = json_object_get_array_member(item, "content");

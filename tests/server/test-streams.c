@@ -22,21 +22,10 @@ start(const char *requests)
     return harness;
 }
 
-/* The bytes of a text as a script's tokens. */
-static char *
-tokens_of(const char *text)
-{
-    GString *tokens = g_string_new("[");
-    for (const char *byte = text; *byte; byte++)
-        g_string_append_printf(tokens, "%s%u", byte > text ? "," : "", (unsigned char)*byte);
-    g_string_append_c(tokens, ']');
-    return g_string_free(tokens, false);
-}
-
 static char *
 entry_of(const char *text, const char *members)
 {
-    g_autofree char *tokens = tokens_of(text);
+    g_autofree char *tokens = harness_dup_tokens(text);
     return g_strdup_printf("{\"tokens\":%s%s%s}", tokens, members ? "," : "",
                            members ? members : "");
 }
