@@ -4,6 +4,7 @@
 #include "engine/core/manifest.h"
 
 #include "engine/format/error.h"
+#include "engine/format/json-members.h"
 #include "kernels/contract/layout.h"
 #include "kernels/contract/paged-cache.h"
 
@@ -48,10 +49,9 @@ get_node(Fields *fields, const char *name, const char *kind)
 static const char *
 get_text(Fields *fields, const char *name)
 {
-    JsonNode *node = get_node(fields, name, "a text");
-    if (node != NULL && JSON_NODE_HOLDS_VALUE(node) &&
-        json_node_get_value_type(node) == G_TYPE_STRING)
-        return g_string_chunk_insert_const(fields->strings, json_node_get_string(node));
+    const char *text = sundog_json_get_text(get_node(fields, name, "a text"));
+    if (text != NULL)
+        return g_string_chunk_insert_const(fields->strings, text);
     fail(fields, SUNDOG_FORMAT_ERROR_INVALID, "%s is not a text", name);
     return "";
 }
@@ -124,9 +124,9 @@ get_element_fields(Fields *fields, JsonArray *array, guint index, const char *wh
 static const char *
 get_element_text(Fields *fields, JsonArray *array, guint index, const char *what)
 {
-    JsonNode *node = json_array_get_element(array, index);
-    if (JSON_NODE_HOLDS_VALUE(node) && json_node_get_value_type(node) == G_TYPE_STRING)
-        return json_node_get_string(node);
+    const char *text = sundog_json_get_text(json_array_get_element(array, index));
+    if (text != NULL)
+        return text;
     fail(fields, SUNDOG_FORMAT_ERROR_INVALID, "%s %u is not a text", what, index);
     return "";
 }

@@ -5,6 +5,7 @@
 
 #include "engine/format/error.h"
 #include "engine/format/hf-tokenizer-private.h"
+#include "engine/format/json-members.h"
 
 #include <math.h>
 #include <string.h>
@@ -72,8 +73,7 @@ find_largest(JsonArray *entries, uint32_t *largest, GError **error)
     *largest = 0;
     for (guint i = 0; i < json_array_get_length(entries); i += 2) {
         uint32_t id;
-        JsonNode *text = json_array_get_element(entries, i);
-        if (!JSON_NODE_HOLDS_VALUE(text) || json_node_get_value_type(text) != G_TYPE_STRING ||
+        if (sundog_json_get_text(json_array_get_element(entries, i)) == NULL ||
             !sundog_hf_get_number(json_array_get_element(entries, i + 1), SUNDOG_TOKEN_NONE, &id))
             return set_invalid(error, "model.vocab holds what is no id");
         *largest = MAX(*largest, id);
@@ -104,17 +104,18 @@ read_table(SundogVocabulary *vocabulary, JsonObject *model, bool bytes, GError *
 static char *
 dup_merge(JsonNode *node)
 {
-    if (JSON_NODE_HOLDS_VALUE(node) && json_node_get_value_type(node) == G_TYPE_STRING)
-        return g_strdup(json_node_get_string(node));
+    const char *whole = sundog_json_get_text(node);
+    if (whole != NULL)
+        return g_strdup(whole);
     JsonArray *pair = JSON_NODE_HOLDS_ARRAY(node) ? json_node_get_array(node) : NULL;
     if (pair == NULL || json_array_get_length(pair) != 2)
         return NULL;
     g_autoptr(GString) merge = g_string_new(NULL);
     for (guint i = 0; i < 2; i++) {
-        JsonNode *part = json_array_get_element(pair, i);
-        if (!JSON_NODE_HOLDS_VALUE(part) || json_node_get_value_type(part) != G_TYPE_STRING)
+        const char *part = sundog_json_get_text(json_array_get_element(pair, i));
+        if (part == NULL)
             return NULL;
-        g_autoptr(GString) text = g_string_new(json_node_get_string(part));
+        g_autoptr(GString) text = g_string_new(part);
         g_string_replace(text, " ", SPACE_SIGN, 0);
         g_string_append_printf(merge, "%s%s", i == 0 ? "" : " ", text->str);
     }
@@ -192,12 +193,11 @@ read_piece(SundogVocabulary *vocabulary, uint32_t id, JsonNode *node, bool bytes
     JsonArray *pair = JSON_NODE_HOLDS_ARRAY(node) ? json_node_get_array(node) : NULL;
     if (pair == NULL || json_array_get_length(pair) != 2)
         return false;
-    JsonNode *text = json_array_get_element(pair, 0);
+    const char *spelling = sundog_json_get_text(json_array_get_element(pair, 0));
     JsonNode *score = json_array_get_element(pair, 1);
-    if (!JSON_NODE_HOLDS_VALUE(text) || json_node_get_value_type(text) != G_TYPE_STRING ||
-        !JSON_NODE_HOLDS_VALUE(score) || json_node_get_value_type(score) == G_TYPE_STRING)
+    if (spelling == NULL || !JSON_NODE_HOLDS_VALUE(score) ||
+        json_node_get_value_type(score) == G_TYPE_STRING)
         return false;
-    const char *spelling = json_node_get_string(text);
     set_token(vocabulary, id, spelling,
               bytes && is_byte(spelling) ? SUNDOG_TOKEN_BYTE : SUNDOG_TOKEN_NORMAL);
     vocabulary->tokens[id].score = (float)json_node_get_double(score);

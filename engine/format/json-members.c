@@ -3,12 +3,19 @@
 #include "engine/format/json-members.h"
 
 const char *
+sundog_json_get_text(JsonNode *node)
+{
+    bool is_text = node != NULL && JSON_NODE_HOLDS_VALUE(node) &&
+                   json_node_get_value_type(node) == G_TYPE_STRING;
+    return is_text ? json_node_get_string(node) : NULL;
+}
+
+const char *
 sundog_json_get_string(JsonObject *object, const char *name, const char *usual)
 {
-    JsonNode *node = object != NULL ? json_object_get_member(object, name) : NULL;
-    bool is_string = node != NULL && JSON_NODE_HOLDS_VALUE(node) &&
-                     json_node_get_value_type(node) == G_TYPE_STRING;
-    return is_string ? json_node_get_string(node) : usual;
+    const char *text =
+        sundog_json_get_text(object != NULL ? json_object_get_member(object, name) : NULL);
+    return text != NULL ? text : usual;
 }
 
 bool

@@ -6,6 +6,8 @@
 #include <json-glib/json-glib.h>
 #include <stdbool.h>
 
+/* The text that a node is; NULL where it is none, as of NULL. */
+const char *sundog_json_get_text(JsonNode *node);
 /* The value, else the usual one. */
 const char *sundog_json_get_string(JsonObject *object, const char *name, const char *usual);
 bool sundog_json_get_bool(JsonObject *object, const char *name, bool usual);

@@ -3,6 +3,7 @@
 #include "engine/format/package-manifest.h"
 
 #include "engine/format/error.h"
+#include "engine/format/json-members.h"
 #include "engine/format/json.h"
 #include "engine/format/package-folder.h"
 #include "engine/format/package.h"
@@ -53,19 +54,10 @@ get_array(JsonObject *object, const char *name, GError **error)
     return NULL;
 }
 
-static const char *
-get_text(JsonNode *node)
-{
-    if (node == NULL || !JSON_NODE_HOLDS_VALUE(node) ||
-        json_node_get_value_type(node) != G_TYPE_STRING)
-        return NULL;
-    return json_node_get_string(node);
-}
-
 static bool
 parse_hash(JsonNode *node, uint8_t hash[SUNDOG_HASH_BYTES])
 {
-    const char *text = get_text(node);
+    const char *text = sundog_json_get_text(node);
     size_t n_bytes = 0;
     return text != NULL && strlen(text) == 2 * SUNDOG_HASH_BYTES &&
            sodium_hex2bin(hash, SUNDOG_HASH_BYTES, text, strlen(text), NULL, &n_bytes, NULL) == 0 &&
@@ -103,7 +95,8 @@ parse_member(JsonNode *node, GError **error)
 {
     g_autoptr(SundogMember) member = g_new0(SundogMember, 1);
     JsonObject *object = JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
-    const char *path = object != NULL ? get_text(json_object_get_member(object, "path")) : NULL;
+    const char *path =
+        object != NULL ? sundog_json_get_text(json_object_get_member(object, "path")) : NULL;
     if (path == NULL) {
         fail(error, "a member is not an object with a \"path\"");
         return NULL;

@@ -3,6 +3,7 @@
 #include "engine/format/safetensors-private.h"
 
 #include "engine/format/error.h"
+#include "engine/format/json-members.h"
 #include "engine/format/json.h"
 #include "engine/format/name-table.h"
 
@@ -60,16 +61,15 @@ take_place(const char *name, const char *value, size_t n_bytes, void *data, GErr
     g_autoptr(JsonNode) node = sundog_json_parse(value, n_bytes, error);
     if (node == NULL)
         return false;
-    bool is_text = JSON_NODE_HOLDS_VALUE(node) && json_node_get_value_type(node) == G_TYPE_STRING;
-    if (!is_text || !is_plain(json_node_get_string(node))) {
+    const char *file = sundog_json_get_text(node);
+    if (file == NULL || !is_plain(file)) {
         g_autofree char *tensor = sundog_format_quote(name, NULL);
         g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
                     "the tensor %s lies in what is no name of a file NAME" ENDING " beside it",
                     tensor);
         return false;
     }
-    char *file = json_node_dup_string(node);
-    g_hash_table_replace(index->placed, g_strdup(name), file);
+    g_hash_table_replace(index->placed, g_strdup(name), g_strdup(file));
     return true;
 }
 

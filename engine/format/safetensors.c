@@ -7,6 +7,7 @@
 
 #include "engine/format/error.h"
 #include "engine/format/file.h"
+#include "engine/format/json-members.h"
 #include "engine/format/json.h"
 #include "engine/format/name-table.h"
 #include "engine/format/reader.h"
@@ -65,10 +66,7 @@ sundog_safetensors_dtype_name(SundogSafetensorsDtype dtype)
 static bool
 read_dtype(SundogSafetensor *tensor, JsonNode *node, GError **error)
 {
-    const char *text = node != NULL && JSON_NODE_HOLDS_VALUE(node) &&
-                               json_node_get_value_type(node) == G_TYPE_STRING
-                           ? json_node_get_string(node)
-                           : NULL;
+    const char *text = sundog_json_get_text(node);
     for (unsigned i = 0; text != NULL && i < SUNDOG_N_SAFETENSORS_DTYPES; i++) {
         if (strcmp(text, sundog_safetensors_dtype_name(i)) == 0) {
             tensor->dtype = i;

@@ -95,9 +95,9 @@ dup_models(JsonObject *object)
     JsonArray *array = sundog_json_get_array(object, "models");
     GPtrArray *models = g_ptr_array_new();
     for (guint i = 0; array && i < json_array_get_length(array); i++) {
-        JsonNode *node = json_array_get_element(array, i);
-        if (json_node_get_value_type(node) == G_TYPE_STRING)
-            g_ptr_array_add(models, json_node_dup_string(node));
+        const char *model = sundog_json_get_text(json_array_get_element(array, i));
+        if (model)
+            g_ptr_array_add(models, g_strdup(model));
     }
     g_ptr_array_add(models, NULL);
     return (char **)g_ptr_array_free(models, false);

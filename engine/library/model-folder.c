@@ -3,6 +3,7 @@
 #include "engine/library/model-folder.h"
 
 #include "engine/format/gguf.h"
+#include "engine/format/json-members.h"
 #include "engine/format/json.h"
 #include "engine/library/folder.h"
 #include <errno.h>
@@ -34,15 +35,6 @@ set_problem(SundogLibraryEntry *entry, const char *format, ...)
     entry->problem = g_strdup_vprintf(format, arguments);
     entry->damaged = true;
     va_end(arguments);
-}
-
-static const char *
-get_text(JsonObject *object, const char *key)
-{
-    JsonNode *node = json_object_get_member(object, key);
-    return node && JSON_NODE_HOLDS_VALUE(node) && json_node_get_value_type(node) == G_TYPE_STRING
-               ? json_node_get_string(node)
-               : NULL;
 }
 
 static JsonObject *
@@ -84,7 +76,7 @@ check_files(SundogLibraryEntry *entry, const char *folder, JsonObject *info)
     for (guint i = 0; i < json_array_get_length(files); i++) {
         JsonNode *element = json_array_get_element(files, i);
         JsonObject *file = JSON_NODE_HOLDS_OBJECT(element) ? json_node_get_object(element) : NULL;
-        const char *name = file ? get_text(file, "name") : NULL;
+        const char *name = file ? sundog_json_get_string(file, "name", NULL) : NULL;
         if (!name || strchr(name, '/') || name[0] == '.') {
             set_problem(entry, "model.json has a file without a proper name");
             return false;
@@ -190,7 +182,7 @@ read_folder(const char *name, const char *folder)
     } else {
         g_autoptr(GError) error = NULL;
         g_autoptr(JsonObject) info = read_info(folder, &error);
-        const char *file = info ? get_text(info, "file") : NULL;
+        const char *file = info ? sundog_json_get_string(info, "file", NULL) : NULL;
         bool is_name = is_main_name(file);
         g_autofree char *path = dup_main_path(folder, is_name ? file : SUNDOG_MODEL_IS_FOLDER);
         entry = entry_new(name, path);

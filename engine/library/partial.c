@@ -2,6 +2,7 @@
 
 #include "engine/library/partial.h"
 
+#include "engine/format/json-members.h"
 #include "engine/format/json.h"
 #include "engine/library/folder.h"
 #include "engine/library/model-folder.h"
@@ -83,14 +84,6 @@ write_state(SundogPartial *partial, GError **error)
            fail(partial->state_path, "written", error);
 }
 
-static const char *
-get_text(JsonObject *object, const char *key)
-{
-    JsonNode *node = json_object_get_member(object, key);
-    return node && json_node_get_value_type(node) == G_TYPE_STRING ? json_node_get_string(node)
-                                                                   : "";
-}
-
 /* Bytes that may be gone on with; a state that cannot be read or tells of another URL gives none. */
 static uint64_t
 read_state(SundogPartial *partial)
@@ -101,12 +94,12 @@ read_state(SundogPartial *partial)
     if (!root || !JSON_NODE_HOLDS_OBJECT(root))
         return 0;
     JsonObject *object = json_node_get_object(root);
-    if (strcmp(get_text(object, "url"), partial->url) != 0)
+    if (strcmp(sundog_json_get_string(object, "url", ""), partial->url) != 0)
         return 0;
-    const char *validator = get_text(object, "validator");
+    const char *validator = sundog_json_get_string(object, "validator", "");
     partial->validator = *validator ? g_strdup(validator) : NULL;
     partial->total = (uint64_t)json_object_get_int_member_with_default(object, "total", 0);
-    return g_ascii_strtoull(get_text(object, "synced"), NULL, 10);
+    return g_ascii_strtoull(sundog_json_get_string(object, "synced", ""), NULL, 10);
 }
 
 static int

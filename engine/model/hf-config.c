@@ -24,10 +24,7 @@ get_class(JsonObject *config)
     JsonArray *classes = sundog_json_get_array(config, "architectures");
     if (classes == NULL || json_array_get_length(classes) == 0)
         return NULL;
-    JsonNode *first = json_array_get_element(classes, 0);
-    return JSON_NODE_HOLDS_VALUE(first) && json_node_get_value_type(first) == G_TYPE_STRING
-               ? json_node_get_string(first)
-               : NULL;
+    return sundog_json_get_text(json_array_get_element(classes, 0));
 }
 
 const SundogHfFamily *

@@ -9,15 +9,6 @@
 
 #define MAX_LAYERS 1024
 
-static const char *
-get_kind(JsonArray *kinds, guint layer)
-{
-    JsonNode *node = json_array_get_element(kinds, layer);
-    return JSON_NODE_HOLDS_VALUE(node) && json_node_get_value_type(node) == G_TYPE_STRING
-               ? json_node_get_string(node)
-               : NULL;
-}
-
 /* What a layer's kind says of it. */
 static const struct {
     const char *name;
@@ -67,7 +58,7 @@ read_kinds(SundogSource *source, JsonObject *config, GError **error)
     if (kinds == NULL)
         return true;
     for (guint i = 0; i < json_array_get_length(kinds); i++) {
-        int kind = find_kind(get_kind(kinds, i), i, error);
+        int kind = find_kind(sundog_json_get_text(json_array_get_element(kinds, i)), i, error);
         if (kind < 0)
             return false;
         json_array_add_boolean_element(windows, known_kinds[kind].has_window);

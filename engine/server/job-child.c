@@ -5,6 +5,7 @@
 
 #include "engine/server/job.h"
 
+#include "engine/format/json-members.h"
 #include "engine/format/json.h"
 #include "engine/library/timer.h"
 #include <signal.h>
@@ -31,14 +32,6 @@ typedef struct {
 
 static void read_line(Child *child, GDataInputStream *stream);
 
-static const char *
-get_text(JsonObject *object, const char *key)
-{
-    JsonNode *node = object ? json_object_get_member(object, key) : NULL;
-    return node && json_node_get_value_type(node) == G_TYPE_STRING ? json_node_get_string(node)
-                                                                   : NULL;
-}
-
 static void
 take_object(Child *child, JsonObject *object)
 {
@@ -46,14 +39,15 @@ take_object(Child *child, JsonObject *object)
     JsonNode *error = json_object_get_member(object, "error");
     if (error && JSON_NODE_HOLDS_OBJECT(error)) {
         g_free(child->failure);
-        child->failure = g_strdup(get_text(json_node_get_object(error), "message"));
+        child->failure =
+            g_strdup(sundog_json_get_string(json_node_get_object(error), "message", NULL));
     } else if (json_object_get_boolean_member_with_default(object, "done", false)) {
         child->is_done = true;
-        const char *name = get_text(object, "name");
+        const char *name = sundog_json_get_string(object, "name", NULL);
         g_free(job->result);
         job->result = g_strdup(name ? name : job->subject);
     } else {
-        const char *phase = get_text(object, "phase");
+        const char *phase = sundog_json_get_string(object, "phase", NULL);
         g_free(job->phase);
         job->phase = g_strdup(phase ? phase : "");
         job->fraction =
