@@ -66,6 +66,8 @@ sundog_memory_get_total(void)
     if (n_pages <= 0 || page_bytes <= 0)
         return 0;
     uint64_t n_bytes = (uint64_t)n_pages * (uint64_t)page_bytes;
-    n_bytes = MIN(n_bytes, read_limit("/sys/fs/cgroup/memory.max"));
-    return MIN(n_bytes, read_limit("/sys/fs/cgroup/memory/memory.limit_in_bytes"));
+    uint64_t limit = read_limit("/sys/fs/cgroup/memory.max");
+    uint64_t older = read_limit("/sys/fs/cgroup/memory/memory.limit_in_bytes");
+    limit = MIN(limit, older);
+    return MIN(n_bytes, limit);
 }

@@ -21,10 +21,8 @@ read_seed(SundogCompletionRequest *request, JsonObject *object, SundogApiError *
 
 /* A token that holds a breaker whole; one that is cut into several tokens breaks nothing. */
 static bool
-holds_breaker(const SundogCoreText *core, uint32_t token, const GPtrArray *texts)
+holds_breaker(const GByteArray *bytes, const GPtrArray *texts)
 {
-    g_autoptr(GByteArray) bytes = g_byte_array_new();
-    sundog_tokenizer_append_bytes(core->tokenizer, token, false, bytes);
     for (guint i = 0; i < texts->len; i++) {
         const char *text = texts->pdata[i];
         size_t n_text = strlen(text);
@@ -39,9 +37,13 @@ find_breakers(const SundogCoreText *core, const GPtrArray *texts)
 {
     GArray *tokens = g_array_new(false, false, sizeof(uint32_t));
     uint32_t n_tokens = sundog_tokenizer_get_vocabulary(core->tokenizer)->n_tokens;
-    for (uint32_t token = 0; token < n_tokens && texts->len > 0; token++)
-        if (holds_breaker(core, token, texts))
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    for (uint32_t token = 0; token < n_tokens && texts->len > 0; token++) {
+        g_byte_array_set_size(bytes, 0);
+        sundog_tokenizer_append_bytes(core->tokenizer, token, false, bytes);
+        if (holds_breaker(bytes, texts))
             g_array_append_val(tokens, token);
+    }
     return tokens;
 }
 
