@@ -12,6 +12,15 @@ sundog_describe_copy(JsonObject *object, const char *key, JsonObject *from, cons
         json_object_set_null_member(object, key);
 }
 
+void
+sundog_describe_text(JsonObject *object, const char *key, const char *text)
+{
+    if (text)
+        json_object_set_string_member(object, key, text);
+    else
+        json_object_set_null_member(object, key);
+}
+
 JsonObject *
 sundog_describe_entry(const SundogLibraryEntry *entry)
 {
@@ -19,9 +28,6 @@ sundog_describe_entry(const SundogLibraryEntry *entry)
     json_object_set_string_member(object, "name", entry->name);
     json_object_set_int_member(object, "bytes", (gint64)entry->n_bytes);
     json_object_set_boolean_member(object, "damaged", entry->damaged);
-    if (entry->problem)
-        json_object_set_string_member(object, "problem", entry->problem);
-    else
-        json_object_set_null_member(object, "problem");
+    sundog_describe_text(object, "problem", entry->problem);
     return object;
 }

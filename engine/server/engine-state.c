@@ -1,6 +1,7 @@
 /* What is told of an engine, and how long it is kept. */
 
 #include "engine/library/timer.h"
+#include "engine/server/describe.h"
 #include "engine/server/engine-private.h"
 
 /* A core that could not be loaded is not tried again for every request that comes. */
@@ -192,15 +193,6 @@ sundog_engine_state_text(SundogEngineState state)
     return texts[state];
 }
 
-static void
-set_text(JsonObject *object, const char *key, const char *text)
-{
-    if (text)
-        json_object_set_string_member(object, key, text);
-    else
-        json_object_set_null_member(object, key);
-}
-
 static uint32_t
 get_context(const SundogEngine *engine)
 {
@@ -216,12 +208,13 @@ sundog_engine_describe(const SundogEngine *engine)
     g_autofree char *keep_end = engine ? sundog_engine_dup_keep_end(engine) : NULL;
     SundogEngineState state = engine ? engine->state : SUNDOG_ENGINE_NONE;
     json_object_set_string_member(object, "state", sundog_engine_state_text(state));
-    set_text(object, "core", engine ? engine->core->name : NULL);
-    set_text(object, "draft", engine && engine->core->draft ? engine->core->draft->name : NULL);
-    set_text(object, "phase", engine ? engine->phase : NULL);
+    sundog_describe_text(object, "core", engine ? engine->core->name : NULL);
+    sundog_describe_text(object, "draft",
+                         engine && engine->core->draft ? engine->core->draft->name : NULL);
+    sundog_describe_text(object, "phase", engine ? engine->phase : NULL);
     json_object_set_double_member(object, "progress", engine ? engine->progress : 0);
-    set_text(object, "message", engine ? engine->message : NULL);
-    set_text(object, "device", ready ? ready->device : NULL);
+    sundog_describe_text(object, "message", engine ? engine->message : NULL);
+    sundog_describe_text(object, "device", ready ? ready->device : NULL);
     json_object_set_int_member(object, "context_length", engine ? get_context(engine) : 0);
     json_object_set_int_member(object, "memory_bytes", ready ? (gint64)ready->memory_bytes : 0);
     json_object_set_int_member(object, "restarts",
@@ -232,6 +225,6 @@ sundog_engine_describe(const SundogEngine *engine)
                                sundog_request_queue_get_n_running(engine->queue));
     json_object_set_int_member(object, "waiting",
                                sundog_request_queue_get_n_waiting(engine->queue));
-    set_text(object, "kept_until", keep_end);
+    sundog_describe_text(object, "kept_until", keep_end);
     return object;
 }

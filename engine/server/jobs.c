@@ -3,6 +3,7 @@
 #include "engine/server/jobs.h"
 
 #include "engine/format/json.h"
+#include "engine/server/describe.h"
 #include "engine/server/fields.h"
 #include "engine/server/job.h"
 #include <string.h>
@@ -68,15 +69,6 @@ is_over(const SundogJob *job)
     return job->state >= SUNDOG_JOB_DONE;
 }
 
-static void
-set_text(JsonObject *object, const char *key, const char *text)
-{
-    if (text)
-        json_object_set_string_member(object, key, text);
-    else
-        json_object_set_null_member(object, key);
-}
-
 static char *
 dup_title(const SundogJob *job)
 {
@@ -94,13 +86,13 @@ describe(const SundogJob *job)
     json_object_set_string_member(object, "title", title);
     json_object_set_string_member(object, kinds[job->kind].key, job->subject);
     json_object_set_string_member(object, "state", states[job->state]);
-    set_text(object, "phase", job->phase);
+    sundog_describe_text(object, "phase", job->phase);
     json_object_set_double_member(object, "fraction", job->fraction);
     json_object_set_int_member(object, "bytes_done", (gint64)job->n_bytes_done);
     json_object_set_int_member(object, "bytes_total", (gint64)job->n_bytes_total);
     json_object_set_double_member(object, "bytes_per_second", job->bytes_per_second);
-    set_text(object, "message", job->message);
-    set_text(object, "result", job->result);
+    sundog_describe_text(object, "message", job->message);
+    sundog_describe_text(object, "result", job->result);
     return object;
 }
 

@@ -2,7 +2,9 @@
 
 #include "engine/server/results.h"
 
+#include "engine/format/json-members.h"
 #include "engine/server/fields.h"
+#include "engine/server/vector.h"
 
 #include <string.h>
 
@@ -83,8 +85,7 @@ sundog_results_check_input(JsonObject *object, const char *key, SundogApiError *
     JsonNode *node = sundog_field_get(object, key);
     if (!node)
         return sundog_api_error_set(error, SUNDOG_API_ERROR_MISSING, key, key, NULL);
-    bool is_text = JSON_NODE_HOLDS_VALUE(node) && json_node_get_value_type(node) == G_TYPE_STRING;
-    return is_text || JSON_NODE_HOLDS_ARRAY(node) ||
+    return sundog_json_get_text(node) || JSON_NODE_HOLDS_ARRAY(node) ||
            sundog_api_error_set(error, SUNDOG_API_ERROR_WRONG_TYPE, key, key, "a text or a list",
                                 NULL);
 }
@@ -373,6 +374,16 @@ sundog_results_get(const SundogResults *results, guint index, uint32_t *n_values
     const Item *item = results->items->pdata[index];
     *n_values = item->generation->result->len;
     return (const float *)(const void *)item->generation->result->data;
+}
+
+float *
+sundog_results_dup_vector(const SundogResults *results, guint index, int64_t n_dimensions,
+                          uint32_t *n_values)
+{
+    const float *values = sundog_results_get(results, index, n_values);
+    if (n_dimensions > 0)
+        *n_values = MIN(*n_values, (uint32_t)n_dimensions);
+    return sundog_vector_normalize(values, *n_values);
 }
 
 guint

@@ -12,6 +12,9 @@
 #include "engine/server/generation.h"
 #include "engine/server/service.h"
 
+/* Texts of one request, as OpenAI takes them. */
+#define SUNDOG_RESULTS_MAX 2048
+
 typedef struct SundogResults SundogResults;
 
 typedef struct {
@@ -46,6 +49,9 @@ guint sundog_results_get_n(const SundogResults *results);
 const SundogCoreText *sundog_results_get_core(const SundogResults *results);
 /* What the model gives of text i: [*n_values]. In reply. */
 const float *sundog_results_get(const SundogResults *results, guint index, uint32_t *n_values);
+/* The same as a vector of length 1, of its first dimensions; 0: all of them. Owned by the caller. */
+float *sundog_results_dup_vector(const SundogResults *results, guint index, int64_t n_dimensions,
+                                 uint32_t *n_values);
 /* Tokens of all texts. */
 guint sundog_results_get_n_tokens(const SundogResults *results);
 int64_t sundog_results_get_us(const SundogResults *results);

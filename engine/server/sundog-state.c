@@ -1,5 +1,6 @@
 /* GET /sundog/v1/state: what the server is and does. */
 
+#include "engine/server/describe.h"
 #include "engine/server/routes.h"
 #include "engine/server/service.h"
 #include <unistd.h>
@@ -44,10 +45,7 @@ sundog_server_describe(SundogServer *server)
     json_object_set_string_member(object, "address", server->address);
     json_object_set_string_member(object, "started", server->started);
     json_object_set_boolean_member(object, "stopping", server->is_stopping);
-    if (ready)
-        json_object_set_string_member(object, "device", ready->device);
-    else
-        json_object_set_null_member(object, "device");
+    sundog_describe_text(object, "device", ready ? ready->device : NULL);
     if (problem)
         json_object_set_string_member(object, "problem", problem);
     json_object_set_int_member(object, "memory_budget",

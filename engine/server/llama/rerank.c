@@ -1,13 +1,12 @@
 /* POST /rerank, /v1/rerank: how well each of several documents answers a query, best first; with the fields
  * that llama-server, Jina and Cohere share. */
 
+#include "engine/format/json-members.h"
 #include "engine/server/fields.h"
 #include "engine/server/json-text.h"
 #include "engine/server/results.h"
 #include "engine/server/routes.h"
 #include "engine/server/vector.h"
-
-#define MAX_DOCUMENTS 2048
 
 typedef struct {
     int64_t n_top; /* 0: all */
@@ -86,9 +85,7 @@ get_document(JsonNode *node)
 {
     if (JSON_NODE_HOLDS_OBJECT(node))
         node = json_object_get_member(json_node_get_object(node), "text");
-    return node && JSON_NODE_HOLDS_VALUE(node) && json_node_get_value_type(node) == G_TYPE_STRING
-               ? json_node_get_string(node)
-               : NULL;
+    return sundog_json_get_text(node);
 }
 
 static bool
@@ -107,7 +104,7 @@ read_form(Form *form, const char **query, JsonObject *object, SundogApiError **e
         return sundog_api_error_set(error, SUNDOG_API_ERROR_MISSING, "documents", "documents",
                                     NULL);
     guint n = json_array_get_length(documents);
-    for (guint i = 0; i < n && n <= MAX_DOCUMENTS; i++) {
+    for (guint i = 0; i < n && n <= SUNDOG_RESULTS_MAX; i++) {
         const char *text = get_document(json_array_get_element(documents, i));
         if (!text)
             break;

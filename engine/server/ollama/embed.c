@@ -1,13 +1,12 @@
 /* POST /api/embed: a text or texts to vectors; /api/embeddings, the older one, takes one prompt. */
 
+#include "engine/format/json-members.h"
 #include "engine/server/fields.h"
 #include "engine/server/json-text.h"
 #include "engine/server/ollama/fields.h"
 #include "engine/server/results.h"
 #include "engine/server/routes.h"
 #include "engine/server/vector.h"
-
-#define MAX_INPUTS 2048
 
 typedef struct {
     bool is_older;
@@ -18,10 +17,7 @@ static void
 append_vector(GString *json, const SundogResults *results, guint index, const Form *form)
 {
     uint32_t n;
-    const float *values = sundog_results_get(results, index, &n);
-    if (form->n_dimensions > 0)
-        n = MIN(n, (uint32_t)form->n_dimensions);
-    g_autofree float *vector = sundog_vector_normalize(values, n);
+    g_autofree float *vector = sundog_results_dup_vector(results, index, form->n_dimensions, &n);
     sundog_vector_print(json, vector, n);
 }
 
@@ -54,10 +50,11 @@ reply(SundogResults *results, SundogExchange *exchange, void *data)
 static bool
 add_text(SundogResults *results, JsonNode *node, const char *key, SundogApiError **error)
 {
-    if (!JSON_NODE_HOLDS_VALUE(node) || json_node_get_value_type(node) != G_TYPE_STRING)
+    const char *text = sundog_json_get_text(node);
+    if (!text)
         return sundog_api_error_set(error, SUNDOG_API_ERROR_WRONG_TYPE, key, key,
                                     "a text or a list of texts", NULL);
-    sundog_results_add(results, json_node_get_string(node), NULL);
+    sundog_results_add(results, text, NULL);
     return true;
 }
 
@@ -69,7 +66,7 @@ add_input(SundogResults *results, JsonObject *object, const char *key, SundogApi
         return add_text(results, input, key, error);
     JsonArray *list = json_node_get_array(input);
     guint n = json_array_get_length(list);
-    if (n == 0 || n > MAX_INPUTS)
+    if (n == 0 || n > SUNDOG_RESULTS_MAX)
         return sundog_api_error_set(error, SUNDOG_API_ERROR_INVALID_VALUE, key, key,
                                     "a list has 1 to 2048 texts", NULL);
     for (guint i = 0; i < n; i++)

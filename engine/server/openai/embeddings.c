@@ -1,5 +1,6 @@
 /* POST /v1/embeddings: a text or texts, or their tokens, to vectors of length 1. */
 
+#include "engine/format/json-members.h"
 #include "engine/server/fields.h"
 #include "engine/server/json-text.h"
 #include "engine/server/results.h"
@@ -7,9 +8,6 @@
 #include "engine/server/vector.h"
 
 #include <string.h>
-
-/* As many as OpenAI takes. */
-#define MAX_INPUTS 2048
 
 typedef struct {
     bool is_base64;
@@ -24,10 +22,7 @@ reply(SundogResults *results, SundogExchange *exchange, void *data)
     g_autoptr(GString) json = g_string_new("{\"object\":\"list\",\"data\":[");
     for (guint i = 0; i < sundog_results_get_n(results); i++) {
         uint32_t n;
-        const float *values = sundog_results_get(results, i, &n);
-        if (form->n_dimensions > 0)
-            n = MIN(n, (uint32_t)form->n_dimensions);
-        g_autofree float *vector = sundog_vector_normalize(values, n);
+        g_autofree float *vector = sundog_results_dup_vector(results, i, form->n_dimensions, &n);
         g_string_append_printf(
             json, "%s{\"object\":\"embedding\",\"index\":%u,\"embedding\":", i > 0 ? "," : "", i);
         (form->is_base64 ? sundog_vector_print_base64 : sundog_vector_print)(json, vector, n);
@@ -45,12 +40,6 @@ refuse_input(SundogApiError **error, const char *text)
 {
     return sundog_api_error_set(error, SUNDOG_API_ERROR_INVALID_VALUE, "input", "input", text,
                                 NULL);
-}
-
-static bool
-is_text(JsonNode *node)
-{
-    return JSON_NODE_HOLDS_VALUE(node) && json_node_get_value_type(node) == G_TYPE_STRING;
 }
 
 /* NULL where an element is no token's number. */
@@ -73,18 +62,19 @@ static bool
 add_list(SundogResults *results, JsonArray *list, SundogApiError **error)
 {
     guint n = json_array_get_length(list);
-    if (n == 0 || n > MAX_INPUTS)
+    if (n == 0 || n > SUNDOG_RESULTS_MAX)
         return refuse_input(error, "a list has 1 to 2048 elements");
     bool is_tokens = JSON_NODE_HOLDS_VALUE(json_array_get_element(list, 0)) &&
-                     !is_text(json_array_get_element(list, 0));
+                     !sundog_json_get_text(json_array_get_element(list, 0));
     for (guint i = 0; i < n && !is_tokens; i++) {
         JsonNode *node = json_array_get_element(list, i);
         GArray *tokens =
             JSON_NODE_HOLDS_ARRAY(node) ? read_tokens(json_node_get_array(node)) : NULL;
+        const char *text = sundog_json_get_text(node);
         if (tokens)
             sundog_results_add_tokens(results, tokens);
-        else if (is_text(node))
-            sundog_results_add(results, json_node_get_string(node), NULL);
+        else if (text)
+            sundog_results_add(results, text, NULL);
         else
             return refuse_input(error, "an element is neither a text nor a list of tokens");
     }
