@@ -28,12 +28,12 @@ static const struct {
 static int
 find_kind(const char *name, guint layer, GError **error)
 {
-    g_autoptr(GString) known = g_string_new(NULL);
-    for (size_t i = 0; i < G_N_ELEMENTS(known_kinds); i++) {
+    for (size_t i = 0; i < G_N_ELEMENTS(known_kinds); i++)
         if (g_strcmp0(name, known_kinds[i].name) == 0)
             return (int)i;
+    g_autoptr(GString) known = g_string_new(NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(known_kinds); i++)
         g_string_append_printf(known, "%s%s", i > 0 ? ", " : "", known_kinds[i].name);
-    }
     g_autofree char *shown = sundog_format_quote(name, "no text");
     g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
                 "config.json: layer_types names %s for layer %u, known are: %s", shown, layer,
