@@ -240,17 +240,24 @@ unite(JsonNode *first, JsonNode *second)
     return new_list_node(all);
 }
 
-JsonNode *
-sundog_schema_require_both(JsonNode *first, JsonNode *second)
+/* {keyword: [first, second]} */
+static JsonNode *
+new_pair(const char *keyword, JsonNode *first, JsonNode *second)
 {
-    JsonArray *all = json_array_new();
-    json_array_add_element(all, json_node_ref(first));
-    json_array_add_element(all, json_node_ref(second));
+    JsonArray *list = json_array_new();
+    json_array_add_element(list, json_node_ref(first));
+    json_array_add_element(list, json_node_ref(second));
     JsonObject *object = json_object_new();
-    json_object_set_array_member(object, "allOf", all);
+    json_object_set_array_member(object, keyword, list);
     JsonNode *node = json_node_new(JSON_NODE_OBJECT);
     json_node_take_object(node, object);
     return node;
+}
+
+JsonNode *
+sundog_schema_require_both(JsonNode *first, JsonNode *second)
+{
+    return new_pair("allOf", first, second);
 }
 
 static JsonNode *
@@ -287,14 +294,7 @@ merge_dependent(JsonNode *first, JsonNode *second)
 static JsonNode *
 refuse_either(JsonNode *first, JsonNode *second)
 {
-    JsonArray *list = json_array_new();
-    json_array_add_element(list, json_node_ref(first));
-    json_array_add_element(list, json_node_ref(second));
-    JsonObject *object = json_object_new();
-    json_object_set_array_member(object, "anyOf", list);
-    JsonNode *node = json_node_new(JSON_NODE_OBJECT);
-    json_node_take_object(node, object);
-    return node;
+    return new_pair("anyOf", first, second);
 }
 
 /* Of numbers above 0 with few digits; NULL for others. */
