@@ -186,6 +186,7 @@ test_client_leaves(void)
     Stream *stream = stream_open(harness->port, CHAT, body);
     for (int i = 0; i < 4; i++)
         g_free(stream_next(stream));
+    harness_wait_for_log("tiny", "\"event\":\"held\"", 1);
     stream_close(stream);
     wait_for_cancels(1);
     g_assert_cmpuint(harness_count_in_log("tiny", "\"sent\":4"), ==, 2);
