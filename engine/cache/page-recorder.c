@@ -17,7 +17,6 @@ typedef struct {
 /* A slot's state that waits to be written. */
 typedef struct {
     uint8_t parent[SUNDOG_RECORD_HASH_BYTES];
-    uint32_t depth;
     bool waits;
 } NotedState;
 
@@ -109,12 +108,11 @@ sundog_page_recorder_restore(SundogPageRecorder *recorder, int32_t parent, int32
     const SundogPageRecorderOptions *options = &recorder->options;
     SundogPrefixRecord record = record_after(recorder, parent, tokens);
     NotedPage *noted = &recorder->pages[page];
-    uint32_t depth = recorder->pages[parent].depth + 1;
-    if (!sundog_record_store_load(options->store, &record, recorder->bytes, depth))
+    if (!sundog_record_store_load(options->store, &record, recorder->bytes))
         return false;
     options->write_page(page, recorder->bytes, options->data);
     sundog_prefix_record_get_name(&record, noted->name);
-    noted->depth = depth;
+    noted->depth = recorder->pages[parent].depth + 1;
     noted->saved = true;
     return true;
 }
@@ -128,7 +126,6 @@ sundog_page_recorder_note_state(SundogPageRecorder *recorder, int32_t page, int3
     noted->waits = page != SUNDOG_NULL_PAGE && last->depth >= LEAST_PAGES;
     recorder->n_waiting_states += noted->waits;
     memcpy(noted->parent, last->name, sizeof noted->parent);
-    noted->depth = last->depth;
 }
 
 static SundogPrefixRecord
@@ -161,8 +158,7 @@ sundog_page_recorder_restore_state(SundogPageRecorder *recorder, int32_t page, i
 {
     const SundogPageRecorderOptions *options = &recorder->options;
     SundogPrefixRecord record = state_after(recorder, recorder->pages[page].name);
-    if (!sundog_record_store_load(options->store, &record, recorder->bytes,
-                                  recorder->pages[page].depth))
+    if (!sundog_record_store_load(options->store, &record, recorder->bytes))
         return false;
     options->write_state(slot, recorder->bytes, options->data);
     return true;
@@ -186,11 +182,10 @@ take_waiting(SundogPageRecorder *recorder)
 
 /* A full disk is not news for each record. */
 static bool
-save(SundogPageRecorder *recorder, const SundogPrefixRecord *record, uint32_t depth)
+save(SundogPageRecorder *recorder, const SundogPrefixRecord *record)
 {
     g_autoptr(GError) error = NULL;
-    bool saved =
-        sundog_record_store_save(recorder->options.store, record, recorder->bytes, depth, &error);
+    bool saved = sundog_record_store_save(recorder->options.store, record, recorder->bytes, &error);
     if (!saved && !recorder->complained)
         g_printerr("sundog-engine: prefixes are not kept: %s\n", error->message);
     recorder->complained |= !saved;
@@ -203,7 +198,7 @@ save_page(SundogPageRecorder *recorder, int32_t page, const uint32_t *tokens)
     NotedPage *noted = &recorder->pages[page];
     SundogPrefixRecord record = record_after(recorder, noted->parent, tokens);
     recorder->options.read_page(page, recorder->bytes, recorder->options.data);
-    noted->saved = save(recorder, &record, noted->depth);
+    noted->saved = save(recorder, &record);
 }
 
 static void
@@ -212,7 +207,7 @@ save_state(SundogPageRecorder *recorder, int32_t slot)
     const NotedState *noted = &recorder->states[slot];
     SundogPrefixRecord record = state_after(recorder, noted->parent);
     recorder->options.read_state(slot, recorder->bytes, recorder->options.data);
-    save(recorder, &record, noted->depth);
+    save(recorder, &record);
 }
 
 /* After the pages, without which it is of no use. */

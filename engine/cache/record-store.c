@@ -6,15 +6,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
+#include <sodium.h>
 #include <string.h>
 #include <sys/stat.h>
 
 /* Of the budget, after eviction: so that not each record evicts one. */
 #define KEPT_SHARE 0.9
-/* A deeper record of the same moment counts as so much older. */
-#define DEPTH_NS 1000000
 /* Nobody writes a record for so long: its writer died. */
 #define ABANDONED_S 3600
+#define NS_PER_S 1000000000
 #define PART ".part-"
 
 struct SundogRecordStore {
@@ -23,26 +23,37 @@ struct SundogRecordStore {
     uint64_t n_bytes; /* as last counted, and what was written here since */
 };
 
-typedef struct {
+typedef struct RecordFile RecordFile;
+
+struct RecordFile {
     char *path;
-    struct timespec used;
+    int64_t used_ns;
     uint64_t n_bytes;
-} RecordFile;
+    RecordFile *parent; /* not owned; known once it is asked what to evict */
+};
+
+static RecordFile *
+make_record_file(char *path, const struct stat *info)
+{
+    RecordFile *file = g_new0(RecordFile, 1);
+    file->path = path;
+    file->used_ns = (int64_t)info->st_mtim.tv_sec * NS_PER_S + info->st_mtim.tv_nsec;
+    file->n_bytes = (uint64_t)info->st_size;
+    return file;
+}
 
 static void
-clear_record_file(gpointer data)
+record_file_free(gpointer data)
 {
     g_free(((RecordFile *)data)->path);
+    g_free(data);
 }
 
 static int
 compare_used(gconstpointer a, gconstpointer b)
 {
-    const struct timespec *first = &((const RecordFile *)a)->used;
-    const struct timespec *second = &((const RecordFile *)b)->used;
-    if (first->tv_sec != second->tv_sec)
-        return first->tv_sec < second->tv_sec ? -1 : 1;
-    return first->tv_nsec < second->tv_nsec ? -1 : first->tv_nsec > second->tv_nsec;
+    int64_t first = (*(RecordFile *const *)a)->used_ns, second = (*(RecordFile *const *)b)->used_ns;
+    return first < second ? -1 : first > second;
 }
 
 static bool
@@ -51,12 +62,11 @@ is_abandoned(const struct stat *info)
     return info->st_mtime + ABANDONED_S < g_get_real_time() / G_USEC_PER_SEC;
 }
 
-/* All records, oldest use first; removes what dead writers left. Owned by the caller. */
-static GArray *
+/* All records; removes what dead writers left. Owned by the caller. */
+static GPtrArray *
 list_files(const SundogRecordStore *store)
 {
-    GArray *files = g_array_new(FALSE, FALSE, sizeof(RecordFile));
-    g_array_set_clear_func(files, clear_record_file);
+    GPtrArray *files = g_ptr_array_new_with_free_func(record_file_free);
     g_autoptr(GDir) folder = g_dir_open(store->folder, 0, NULL);
     const char *name;
     while (folder != NULL && (name = g_dir_read_name(folder)) != NULL) {
@@ -69,29 +79,72 @@ list_files(const SundogRecordStore *store)
                 g_unlink(path);
             continue;
         }
-        RecordFile file = {g_steal_pointer(&path), info.st_mtim, (uint64_t)info.st_size};
-        g_array_append_val(files, file);
+        g_ptr_array_add(files, make_record_file(g_steal_pointer(&path), &info));
     }
-    g_array_sort(files, compare_used);
     return files;
 }
 
 static void
-count_bytes(SundogRecordStore *store, const GArray *files)
+count_bytes(SundogRecordStore *store, const GPtrArray *files)
 {
     store->n_bytes = 0;
     for (guint i = 0; i < files->len; i++)
-        store->n_bytes += g_array_index(files, RecordFile, i).n_bytes;
+        store->n_bytes += ((const RecordFile *)files->pdata[i])->n_bytes;
+}
+
+static char *
+dup_path_of(const SundogRecordStore *store, const uint8_t name[SUNDOG_RECORD_HASH_BYTES])
+{
+    char text[2 * SUNDOG_RECORD_HASH_BYTES + 1];
+    sodium_bin2hex(text, sizeof text, name, SUNDOG_RECORD_HASH_BYTES);
+    return g_build_filename(store->folder, text, NULL);
+}
+
+static void
+find_parents(const SundogRecordStore *store, GPtrArray *files)
+{
+    g_autoptr(GHashTable) by_path = g_hash_table_new(g_str_hash, g_str_equal);
+    for (guint i = 0; i < files->len; i++) {
+        RecordFile *file = files->pdata[i];
+        g_hash_table_insert(by_path, file->path, file);
+    }
+    for (guint i = 0; i < files->len; i++) {
+        RecordFile *file = files->pdata[i];
+        uint8_t name[SUNDOG_RECORD_HASH_BYTES];
+        if (!sundog_prefix_record_read_parent(file->path, name))
+            continue;
+        g_autofree char *path = dup_path_of(store, name);
+        file->parent = g_hash_table_lookup(by_path, path);
+    }
+}
+
+/* Whoever goes on with a sequence uses all of it, also what was in memory and not read from here. The
+ * latest first, so that most walks end at once; bounded, for a damaged file may follow itself. */
+static void
+use_all_before(GPtrArray *files)
+{
+    g_ptr_array_sort(files, compare_used);
+    for (guint i = files->len; i-- > 0;) {
+        RecordFile *file = files->pdata[i];
+        for (guint n = 0; n < files->len; n++, file = file->parent) {
+            if (file->parent == NULL || file->parent->used_ns > file->used_ns)
+                break;
+            file->parent->used_ns = file->used_ns + 1;
+        }
+    }
 }
 
 static void
 evict(SundogRecordStore *store)
 {
-    g_autoptr(GArray) files = list_files(store);
+    g_autoptr(GPtrArray) files = list_files(store);
     count_bytes(store, files);
+    find_parents(store, files);
+    use_all_before(files);
+    g_ptr_array_sort(files, compare_used);
     uint64_t kept = (uint64_t)(KEPT_SHARE * (double)store->max_bytes);
     for (guint i = 0; i < files->len && store->n_bytes > kept; i++) {
-        const RecordFile *file = &g_array_index(files, RecordFile, i);
+        const RecordFile *file = files->pdata[i];
         g_unlink(file->path); /* or another engine did */
         store->n_bytes -= file->n_bytes;
     }
@@ -101,18 +154,15 @@ static char *
 dup_path(const SundogRecordStore *store, const SundogPrefixRecord *record)
 {
     uint8_t name[SUNDOG_RECORD_HASH_BYTES];
-    char text[2 * SUNDOG_RECORD_HASH_BYTES + 1];
     sundog_prefix_record_get_name(record, name);
-    for (size_t i = 0; i < sizeof name; i++)
-        g_snprintf(text + 2 * i, 3, "%02x", name[i]);
-    return g_build_filename(store->folder, text, NULL);
+    return dup_path_of(store, name);
 }
 
 static void
-set_used(const char *path, uint32_t depth)
+set_used(const char *path)
 {
-    int64_t used_ns = g_get_real_time() * 1000 - (int64_t)depth * DEPTH_NS;
-    struct timespec time = {used_ns / 1000000000, used_ns % 1000000000};
+    int64_t used_us = g_get_real_time();
+    struct timespec time = {used_us / G_USEC_PER_SEC, used_us % G_USEC_PER_SEC * 1000};
     struct timespec times[2] = {time, time};
     utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW);
 }
@@ -128,7 +178,7 @@ sundog_record_store_open(const char *folder, uint64_t max_bytes, GError **error)
     SundogRecordStore *store = g_new0(SundogRecordStore, 1);
     store->folder = g_strdup(folder);
     store->max_bytes = max_bytes;
-    g_autoptr(GArray) files = list_files(store);
+    g_autoptr(GPtrArray) files = list_files(store);
     count_bytes(store, files);
     return store;
 }
@@ -144,7 +194,7 @@ sundog_record_store_close(SundogRecordStore *store)
 
 bool
 sundog_record_store_save(SundogRecordStore *store, const SundogPrefixRecord *record,
-                         const void *state, uint32_t depth, GError **error)
+                         const void *state, GError **error)
 {
     g_autofree char *path = dup_path(store, record);
     if (!g_file_test(path, G_FILE_TEST_EXISTS)) {
@@ -152,7 +202,7 @@ sundog_record_store_save(SundogRecordStore *store, const SundogPrefixRecord *rec
             return false;
         store->n_bytes += record->n_bytes;
     }
-    set_used(path, depth);
+    set_used(path);
     if (store->n_bytes > store->max_bytes)
         evict(store);
     return true;
@@ -166,8 +216,7 @@ sundog_record_store_has(const SundogRecordStore *store, const SundogPrefixRecord
 }
 
 bool
-sundog_record_store_load(SundogRecordStore *store, const SundogPrefixRecord *record, void *state,
-                         uint32_t depth)
+sundog_record_store_load(SundogRecordStore *store, const SundogPrefixRecord *record, void *state)
 {
     g_autofree char *path = dup_path(store, record);
     if (!g_file_test(path, G_FILE_TEST_EXISTS))
@@ -176,6 +225,6 @@ sundog_record_store_load(SundogRecordStore *store, const SundogPrefixRecord *rec
         g_unlink(path);
         return false;
     }
-    set_used(path, depth);
+    set_used(path);
     return true;
 }

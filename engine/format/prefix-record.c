@@ -13,6 +13,8 @@
 
 #define MAGIC "SDPREFIX"
 #define VERSION 1
+/* Behind the magic, the version, both counts and the key. */
+#define PARENT_AT (8 + 4 + 4 + 8 + SUNDOG_RECORD_HASH_BYTES)
 
 G_STATIC_ASSERT(SUNDOG_RECORD_HASH_BYTES == crypto_generichash_BYTES);
 
@@ -126,15 +128,32 @@ read_parts(int fd, GBytes *head, void *state, size_t n_bytes, const char *path, 
     return false;
 }
 
+static int
+open_to_read(const char *path)
+{
+    return open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+}
+
 bool
 sundog_prefix_record_read(const SundogPrefixRecord *record, void *state, const char *path,
                           GError **error)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int fd = open_to_read(path);
     if (fd < 0)
         return sundog_file_fail(error, "open", path);
     g_autoptr(GBytes) head = make_head(record);
     bool ok = read_parts(fd, head, state, record->n_bytes, path, error);
     close(fd);
     return ok;
+}
+
+bool
+sundog_prefix_record_read_parent(const char *path, uint8_t parent[SUNDOG_RECORD_HASH_BYTES])
+{
+    int fd = open_to_read(path);
+    if (fd < 0)
+        return false;
+    ssize_t n = pread(fd, parent, SUNDOG_RECORD_HASH_BYTES, PARENT_AT);
+    close(fd);
+    return n == SUNDOG_RECORD_HASH_BYTES;
 }

@@ -41,3 +41,5 @@ bool sundog_prefix_record_write(const SundogPrefixRecord *record, const void *st
 /* Fills state [record->n_bytes]; fails where the file is not exactly this record, whole. */
 bool sundog_prefix_record_read(const SundogPrefixRecord *record, void *state, const char *path,
                                GError **error);
+/* What stands as its parent in the file at `path`, unproved: the hash is not looked at. */
+bool sundog_prefix_record_read_parent(const char *path, uint8_t parent[SUNDOG_RECORD_HASH_BYTES]);

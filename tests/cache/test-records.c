@@ -298,7 +298,6 @@ test_budget(void)
     const uint64_t max_bytes = 10 * PAGE_BYTES + 5 * 200;
     keep(1, 5, 34, max_bytes); /* 8 records */
     g_assert_cmpuint(count_restored(1, 5, 34), ==, 32);
-    g_usleep(20000);
     keep(1, 6, 26, max_bytes); /* 6 more */
     g_assert_cmpuint(count_restored(1, 6, 26), ==, 24);
     uint32_t n_left = count_restored(1, 5, 34);

@@ -32,7 +32,7 @@ load(SundogRecordStore *store, uint32_t token)
     uint8_t state[STATE_BYTES], expected[STATE_BYTES];
     SundogPrefixRecord record = make_record(&token);
     memset(expected, (int)token, sizeof expected);
-    bool found = sundog_record_store_load(store, &record, state, 1);
+    bool found = sundog_record_store_load(store, &record, state);
     if (found)
         g_assert_cmpmem(state, sizeof state, expected, sizeof expected);
     return found;
@@ -44,7 +44,7 @@ save(SundogRecordStore *store, uint32_t token)
     uint8_t state[STATE_BYTES];
     SundogPrefixRecord record = make_record(&token);
     memset(state, (int)token, sizeof state);
-    return sundog_record_store_save(store, &record, state, 1, NULL);
+    return sundog_record_store_save(store, &record, state, NULL);
 }
 
 /* One engine's life; forever where it is to be killed. */
