@@ -1,6 +1,7 @@
 #pragma once
 
-/* The cache's own struct, and what recurrent state adds to each of its functions. Within this house. */
+/* The cache's own struct, and what windows and recurrent state add to each of its functions. Within this
+ * house. */
 
 #include "engine/cache/cache.h"
 
@@ -8,11 +9,30 @@ struct SundogCache {
     SundogCacheOptions options;
     SundogPagePool *pool;
     SundogPrefixTree *tree;
-    SundogStatePool *states; /* NULL where nothing is recurrent */
+    SundogWindowPages *windows; /* the pool's; NULL where there are none */
+    int64_t n_promised;         /* pages of windows, to all that run */
+    int64_t n_promises;         /* the most that can be promised: the others are for steps */
+    SundogStatePool *states;    /* NULL where nothing is recurrent */
 };
 
 /* The last page of the sequence that stands in the tree. */
 int32_t sundog_cache_last_shared(const SundogSequenceState *state);
+
+/* windows.c; each does nothing where windows have no pages of their own. */
+void sundog_cache_init_windows(SundogCache *cache);
+/* Shortens a match to where a whole window is. */
+void sundog_cache_match_windows(const SundogCache *cache, const int32_t *pages,
+                                SundogPrefixMatch *match);
+/* Promises a sequence what it may hold with n_pages pages; false where that cannot be. */
+bool sundog_cache_promise_windows(SundogCache *cache, SundogSequenceState *state, uint32_t n_pages);
+/* Holds the windows that a sequence begins with: its valid pages, of n_matched tokens that it will have. */
+void sundog_cache_begin_windows(SundogCache *cache, SundogSequenceState *state, uint32_t n_matched);
+/* Copies a page that is full in part, with its window where it has one. */
+void sundog_cache_copy_page(SundogCache *cache, int32_t from, int32_t to);
+/* Lets go of what the next token does not see, for good. */
+void sundog_cache_slide_windows(SundogCache *cache, SundogSequenceState *state);
+/* Lets go of all, and of the promise. */
+void sundog_cache_close_windows(SundogCache *cache, SundogSequenceState *state);
 
 /* recurrent.c; each does nothing where nothing is recurrent. The longest beginning of the tokens of which
  * pages and, where there is one, the state are kept. A state whose pages are gone is of no use any more. */

@@ -50,9 +50,10 @@ copy_tail(SundogCache *cache, SundogSequenceState *state, const SundogPrefixMatc
     sundog_prefix_tree_pin(cache->tree, match->tail); /* lest the lease evict it */
     int32_t page = lease(cache);
     if (page != SUNDOG_NULL_PAGE) {
-        cache->options.copy_page(match->tail, page, cache->options.data);
+        sundog_cache_copy_page(cache, match->tail, page);
         state->pages[state->n_pages++] = page;
         state->n_valid += match->n_tail;
+        sundog_cache_hold_windows(cache, state, state->n_valid);
     }
     sundog_prefix_tree_unpin(cache->tree, match->tail);
 }
@@ -74,13 +75,14 @@ sundog_cache_new(const SundogCacheOptions *options)
     g_return_val_if_fail(options->copy_page && options->page_tokens > 0, NULL);
     SundogCache *cache = g_new0(SundogCache, 1);
     cache->options = *options;
-    cache->pool = sundog_page_pool_new(options->n_pages);
+    cache->pool = sundog_page_pool_new(options->n_pages, options->n_windows);
     int32_t max_kept = options->max_kept_pages < 0 ? options->n_pages : options->max_kept_pages;
     cache->tree = sundog_prefix_tree_new(cache->pool, options->page_tokens, max_kept);
     if (options->n_states > 1) {
         cache->states = sundog_state_pool_new(options->n_states,
                                               options->sequence_pages * options->page_tokens);
     }
+    sundog_cache_init_windows(cache);
     return cache;
 }
 
@@ -95,13 +97,15 @@ sundog_cache_free(SundogCache *cache)
     }
 }
 
-/* Where the tail's page could not be copied, the state is ahead of the pages: the sequence begins anew. */
+/* Where the tail's page could not be copied, recurrent state is ahead of the pages and windows are not whole:
+ * the sequence begins anew. */
 static void
 begin_anew(SundogCache *cache, SundogSequenceState *state)
 {
     for (uint32_t i = state->n_shared; i-- > 0;)
         sundog_prefix_tree_unpin(cache->tree, state->pages[i]);
     state->n_pages = state->n_shared = state->n_valid = 0;
+    sundog_cache_begin_windows(cache, state, 0);
 }
 
 bool
@@ -115,12 +119,16 @@ sundog_cache_open_sequence(SundogCache *cache, SundogSequenceState *state, const
     *state = (SundogSequenceState){.pages = state->pages, .n_prompt = n_tokens, .keeps = keeps};
     if (keeps)
         match = sundog_cache_find_prefix(cache, state, tokens, n_tokens, &kept);
-    if (!can_open(cache, state, &match, n_reserve) || !sundog_cache_lease_slot(cache, state, kept))
+    sundog_cache_match_windows(cache, state->pages, &match);
+    if (!can_open(cache, state, &match, n_reserve) ||
+        !sundog_cache_promise_windows(cache, state, pages_for(cache, n_reserve)) ||
+        !sundog_cache_lease_slot(cache, state, kept))
         return false;
+    uint32_t n_matched = match.n_pages * cache->options.page_tokens + match.n_tail;
     pin_prefix(cache, state, match.n_pages);
+    sundog_cache_begin_windows(cache, state, n_matched);
     copy_tail(cache, state, &match);
-    if (cache->states &&
-        state->n_valid != match.n_pages * cache->options.page_tokens + match.n_tail)
+    if ((cache->states || cache->windows) && state->n_valid != n_matched)
         begin_anew(cache, state);
     if (sundog_cache_reserve(cache, state, n_reserve))
         return true;
@@ -135,7 +143,8 @@ sundog_cache_reserve(SundogCache *cache, SundogSequenceState *state, uint32_t n_
 {
     uint32_t n_wanted = pages_for(cache, n_tokens);
     g_assert(n_wanted <= cache->options.sequence_pages);
-    if ((int64_t)n_wanted - state->n_pages > n_available(cache))
+    if ((int64_t)n_wanted - state->n_pages > n_available(cache) ||
+        !sundog_cache_promise_windows(cache, state, n_wanted))
         return false;
     while (state->n_pages < n_wanted) {
         int32_t page = lease(cache);
@@ -168,6 +177,7 @@ sundog_cache_advance(SundogCache *cache, SundogSequenceState *state, const uint3
     state->n_valid = sundog_cache_settle(cache, state, n_valid);
     while (state->keeps && state->n_shared < state->n_valid / page_tokens)
         share_page(cache, state, tokens + (size_t)state->n_shared * page_tokens);
+    sundog_cache_slide_windows(cache, state);
     sundog_cache_take_checkpoint(cache, state, tokens);
 }
 
@@ -191,7 +201,9 @@ sundog_cache_restore(SundogCache *cache, SundogSequenceState *state, const uint3
     /* What this page holds already is a part of what the record brings. */
     const uint32_t *page_tokens = tokens + n_after - cache->options.page_tokens;
     int32_t page = state->pages[state->n_shared];
-    if (!sundog_page_recorder_restore(recorder, sundog_cache_last_shared(state), page, page_tokens))
+    sundog_cache_hold_windows(cache, state, n_after);
+    if (!sundog_page_recorder_restore(recorder, cache->windows, sundog_cache_last_shared(state),
+                                      page, page_tokens))
         return false;
     sundog_cache_advance(cache, state, tokens, n_after);
     return true;
@@ -206,7 +218,7 @@ sundog_cache_has_chores(const SundogCache *cache)
 void
 sundog_cache_do_chore(SundogCache *cache)
 {
-    sundog_page_recorder_work(cache->options.recorder, cache->tree, cache->states);
+    sundog_page_recorder_work(cache->options.recorder, cache->tree, cache->windows, cache->states);
 }
 
 /* Leaves the last page, which is not full, in the tree. */
@@ -233,7 +245,7 @@ sundog_cache_share_tail(SundogCache *cache, const SundogSequenceState *state,
         sundog_page_pool_get_n_free(cache->pool) == 0)
         return;
     int32_t page = sundog_page_pool_lease(cache->pool);
-    cache->options.copy_page(state->pages[state->n_shared], page, cache->options.data);
+    sundog_cache_copy_page(cache, state->pages[state->n_shared], page);
     sundog_prefix_tree_insert(cache->tree, sundog_cache_last_shared(state),
                               tokens + (size_t)state->n_shared * page_tokens, n_tail, page);
 }
@@ -242,6 +254,7 @@ void
 sundog_cache_close_sequence(SundogCache *cache, SundogSequenceState *state, const uint32_t *tokens,
                             SundogClose how)
 {
+    sundog_cache_close_windows(cache, state);
     if (how == SUNDOG_CLOSE_KEEP)
         keep_tail(cache, state, tokens);
     for (uint32_t i = state->n_pages; i-- > state->n_shared;)

@@ -13,6 +13,11 @@
  * repeats what stands behind it; where a prompt leaves another that was computed before, since a third is
  * likely to do so too (Pan et al. 2024, "Marconi"); and the last border that the answer has passed.
  *
+ * Layers with a window may have pages of their own, fewer than the others. A running sequence holds those of
+ * its window, and between open() and close() as many are promised to it as it may ever hold; so none is missing in
+ * a step. What fell out of every window is kept as long as there is room, and a sequence can begin only where a whole
+ * window is. Where there are such pages, nothing is recurrent.
+ *
  * All memory is taken in new(). One thread, between steps: pages move only while no step runs.
  */
 
@@ -26,6 +31,10 @@ typedef struct {
     int32_t max_kept_pages; /* kept for reuse beyond the running sequences; -1: all that are free */
     void (*copy_page)(int32_t from, int32_t to, void *data); /* of every layer */
     void *data;
+    int32_t n_windows;      /* pages of windows, the null one included; up to 1: there are none */
+    uint32_t window_tokens; /* that a token sees of such layers, itself included */
+    uint32_t step_tokens;   /* the most of all sequences in one step */
+    void (*copy_window)(int32_t from, int32_t to, void *data); /* of every such layer */
     int32_t n_states; /* slots of recurrent state, the null one included; up to 1: there is none */
     void (*copy_state)(int32_t from, int32_t to, void *data);
     SundogPageRecorder *recorder; /* borrowed; NULL: what is evicted is gone */
@@ -41,12 +50,15 @@ typedef struct {
     int32_t slot;      /* of its recurrent state, after n_valid tokens */
     int32_t safe_slot; /* of that after n_safe tokens, while those behind may be taken back */
     uint32_t n_safe;
-    uint32_t branch;      /* where its prompt leaves pages that were there; 0: nowhere */
-    uint32_t n_prompt;    /* the tokens that it was opened with */
-    uint32_t n_restoring; /* pages of a record whose state is still to come */
-    uint32_t n_wanted;    /* pages that it will have with that state */
-    uint32_t n_shared;    /* leading pages that stand in the tree, pinned, never written again */
-    bool keeps;           /* takes part in reuse at all */
+    uint32_t branch;       /* where its prompt leaves pages that were there; 0: nowhere */
+    uint32_t n_prompt;     /* the tokens that it was opened with */
+    uint32_t n_restoring;  /* pages of a record whose state is still to come */
+    uint32_t n_wanted;     /* pages that it will have with that state */
+    uint32_t first_window; /* pages [first_window, end_window) hold their windows */
+    uint32_t end_window;
+    uint32_t n_promised; /* pages of windows that it may hold between steps */
+    uint32_t n_shared;   /* leading pages that stand in the tree, pinned, never written again */
+    bool keeps;          /* takes part in reuse at all */
 } SundogSequenceState;
 
 typedef enum {
@@ -70,6 +82,12 @@ bool sundog_cache_restore(SundogCache *cache, SundogSequenceState *state, const 
 /* Makes room for n_tokens, evicting what nobody uses; false, with nothing taken, where that is not
  * enough. */
 bool sundog_cache_reserve(SundogCache *cache, SundogSequenceState *state, uint32_t n_tokens);
+/* Before a step that takes the sequence to n_tokens, for which pages are reserved: holds the pages of windows that
+ * the step reads and writes. Of all sequences together, steps have at most step_tokens. */
+void sundog_cache_hold_windows(SundogCache *cache, SundogSequenceState *state, uint32_t n_tokens);
+/* The sequence's row of the table of windows, [width]; null pages where it holds none. */
+void sundog_cache_fill_windows(const SundogCache *cache, const SundogSequenceState *state,
+                               int32_t *row, uint32_t width);
 /* The number of tokens at which a step should end, so that a checkpoint can be taken there; UINT32_MAX
  * where there is none. */
 uint32_t sundog_cache_get_checkpoint(const SundogCache *cache, const SundogSequenceState *state);

@@ -28,7 +28,7 @@ struct SundogPageRecorder {
     int32_t ring_length;
     NotedState *states; /* [n_states] */
     int32_t n_waiting_states;
-    uint8_t *bytes; /* [page_bytes] or [state_bytes] */
+    uint8_t *bytes; /* [page_bytes + window_bytes] or [state_bytes] */
     bool complained;
 };
 
@@ -40,7 +40,8 @@ sundog_page_recorder_new(const SundogPageRecorderOptions *options)
     recorder->pages = g_new0(NotedPage, (size_t)options->n_pages);
     recorder->ring = g_new0(int32_t, (size_t)options->n_pages);
     recorder->states = g_new0(NotedState, (size_t)MAX(options->n_states, 1));
-    recorder->bytes = g_malloc(MAX(options->page_bytes, options->state_bytes));
+    recorder->bytes =
+        g_malloc(MAX(options->page_bytes + options->window_bytes, options->state_bytes));
     return recorder;
 }
 
@@ -62,7 +63,8 @@ record_after(const SundogPageRecorder *recorder, int32_t parent, const uint32_t 
 {
     SundogPrefixRecord record = {.tokens = tokens,
                                  .n_tokens = recorder->options.page_tokens,
-                                 .n_bytes = recorder->options.page_bytes};
+                                 .n_bytes =
+                                     recorder->options.page_bytes + recorder->options.window_bytes};
     memcpy(record.key, recorder->options.key, sizeof record.key);
     memcpy(record.parent, recorder->pages[parent].name, sizeof record.parent);
     return record;
@@ -102,8 +104,8 @@ sundog_page_recorder_note(SundogPageRecorder *recorder, int32_t parent, int32_t 
 }
 
 bool
-sundog_page_recorder_restore(SundogPageRecorder *recorder, int32_t parent, int32_t page,
-                             const uint32_t *tokens)
+sundog_page_recorder_restore(SundogPageRecorder *recorder, const SundogWindowPages *windows,
+                             int32_t parent, int32_t page, const uint32_t *tokens)
 {
     const SundogPageRecorderOptions *options = &recorder->options;
     SundogPrefixRecord record = record_after(recorder, parent, tokens);
@@ -111,6 +113,9 @@ sundog_page_recorder_restore(SundogPageRecorder *recorder, int32_t parent, int32
     if (!sundog_record_store_load(options->store, &record, recorder->bytes))
         return false;
     options->write_page(page, recorder->bytes, options->data);
+    if (windows != NULL)
+        options->write_window(sundog_window_pages_get(windows, page),
+                              recorder->bytes + options->page_bytes, options->data);
     sundog_prefix_record_get_name(&record, noted->name);
     noted->depth = recorder->pages[parent].depth + 1;
     noted->saved = true;
@@ -193,11 +198,16 @@ save(SundogPageRecorder *recorder, const SundogPrefixRecord *record)
 }
 
 static void
-save_page(SundogPageRecorder *recorder, int32_t page, const uint32_t *tokens)
+save_page(SundogPageRecorder *recorder, const SundogWindowPages *windows, int32_t page,
+          const uint32_t *tokens)
 {
+    const SundogPageRecorderOptions *options = &recorder->options;
     NotedPage *noted = &recorder->pages[page];
     SundogPrefixRecord record = record_after(recorder, noted->parent, tokens);
-    recorder->options.read_page(page, recorder->bytes, recorder->options.data);
+    options->read_page(page, recorder->bytes, options->data);
+    if (windows != NULL)
+        options->read_window(sundog_window_pages_get(windows, page),
+                             recorder->bytes + options->page_bytes, options->data);
     noted->saved = save(recorder, &record);
 }
 
@@ -226,17 +236,35 @@ save_any_state(SundogPageRecorder *recorder, const SundogStatePool *states)
     }
 }
 
+/* False where there is nothing to write: the page may have been evicted since, or its window, or been saved. */
+static bool
+save_waiting(SundogPageRecorder *recorder, const SundogPrefixTree *tree,
+             const SundogWindowPages *windows, int32_t page)
+{
+    const uint32_t *tokens = sundog_prefix_tree_get_full(tree, page);
+    bool is_whole = windows == NULL || sundog_window_pages_get(windows, page) != SUNDOG_NULL_PAGE;
+    bool is_wanted = tokens != NULL && is_whole && !recorder->pages[page].saved;
+    if (is_wanted)
+        save_page(recorder, windows, page, tokens);
+    return is_wanted;
+}
+
+void
+sundog_page_recorder_save(SundogPageRecorder *recorder, const SundogPrefixTree *tree,
+                          const SundogWindowPages *windows, int32_t page)
+{
+    if (recorder->pages[page].waits)
+        save_waiting(recorder, tree, windows, page);
+}
+
 void
 sundog_page_recorder_work(SundogPageRecorder *recorder, const SundogPrefixTree *tree,
-                          const SundogStatePool *states)
+                          const SundogWindowPages *windows, const SundogStatePool *states)
 {
     while (recorder->ring_length > 0) {
         int32_t page = take_waiting(recorder);
-        const uint32_t *tokens = sundog_prefix_tree_get_full(tree, page);
-        if (tokens != NULL) { /* it may have been evicted since */
-            save_page(recorder, page, tokens);
+        if (save_waiting(recorder, tree, windows, page))
             return;
-        }
     }
     save_any_state(recorder, states);
 }

@@ -25,6 +25,10 @@ typedef struct {
     /* Between a page and bytes [page_bytes]. */
     void (*read_page)(int32_t page, void *bytes, void *data);
     void (*write_page)(int32_t page, const void *bytes, void *data);
+    size_t window_bytes; /* of a page of windows; 0: there are none */
+    /* The same of a page of windows. */
+    void (*read_window)(int32_t page, void *bytes, void *data);
+    void (*write_window)(int32_t page, const void *bytes, void *data);
     int32_t n_states; /* slots of recurrent state, the null one included; up to 1: there is none */
     size_t state_bytes; /* of all layers */
     void (*read_state)(int32_t slot, void *bytes, void *data);
@@ -41,10 +45,10 @@ void sundog_page_recorder_free(SundogPageRecorder *recorder);
  * the root. */
 void sundog_page_recorder_note(SundogPageRecorder *recorder, int32_t parent, int32_t page,
                                const uint32_t *tokens);
-/* Fills a leased page with what a record says of tokens [page_tokens] after `parent`; false where there
- * is none, and the page's content means nothing. */
-bool sundog_page_recorder_restore(SundogPageRecorder *recorder, int32_t parent, int32_t page,
-                                  const uint32_t *tokens);
+/* Fills a leased page, and its window where there are windows, which then is held, with what a record says of
+ * tokens [page_tokens] after `parent`; false where there is none, and the page's content means nothing. */
+bool sundog_page_recorder_restore(SundogPageRecorder *recorder, const SundogWindowPages *windows,
+                                  int32_t parent, int32_t page, const uint32_t *tokens);
 
 /* A kept slot holds the state after `page`, which was noted, and all before it; the null page: it holds
  * none that a record can name. To be told of each slot as it is kept. */
@@ -56,10 +60,13 @@ uint32_t sundog_page_recorder_find_state(const SundogPageRecorder *recorder, int
 /* Fills a leased slot with the state after `page`, which was noted or restored. */
 bool sundog_page_recorder_restore_state(SundogPageRecorder *recorder, int32_t page, int32_t slot);
 
-/* Whether pages or states wait to be written, and writes one that still stands in the tree or is kept.
- * states may be NULL. */
+/* Writes a page at once, where it waits to be written and still stands in the tree. */
+void sundog_page_recorder_save(SundogPageRecorder *recorder, const SundogPrefixTree *tree,
+                               const SundogWindowPages *windows, int32_t page);
+/* Whether pages or states wait to be written, and writes one that still stands in the tree, with its window,
+ * or is kept. windows and states may be NULL. */
 bool sundog_page_recorder_has_work(const SundogPageRecorder *recorder);
 void sundog_page_recorder_work(SundogPageRecorder *recorder, const SundogPrefixTree *tree,
-                               const SundogStatePool *states);
+                               const SundogWindowPages *windows, const SundogStatePool *states);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogPageRecorder, sundog_page_recorder_free)

@@ -195,7 +195,11 @@ sundog_prefix_tree_insert(SundogPrefixTree *tree, int32_t parent, const uint32_t
     uint32_t n_shared;
     int32_t present = best_child(tree, parent, tokens, n_tokens, &n_shared);
     if (present != NONE && n_shared == n_tokens) {
-        sundog_page_pool_release(tree->pool, page);
+        /* The window of a page that holds more would be whole only in part. */
+        if (tree->nodes[present].n_tokens == n_tokens)
+            sundog_page_pool_merge(tree->pool, page, present);
+        else
+            sundog_page_pool_release(tree->pool, page);
         if (tree->nodes[present].n_pins == 0) {
             list_remove(tree, present);
             list_append(tree, present);

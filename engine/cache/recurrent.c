@@ -176,7 +176,7 @@ sundog_cache_restore_recurrent(SundogCache *cache, SundogSequenceState *state,
     int32_t parent = at > 0 ? state->pages[at - 1] : SUNDOG_NULL_PAGE;
     if (at < state->n_wanted) {
         state->n_restoring++;
-        return sundog_page_recorder_restore(cache->options.recorder, parent, state->pages[at],
+        return sundog_page_recorder_restore(cache->options.recorder, NULL, parent, state->pages[at],
                                             tokens + (size_t)at * page_tokens);
     }
     if (sundog_page_recorder_restore_state(cache->options.recorder, parent, state->slot))

@@ -79,13 +79,16 @@ print_memory(const SundogCore *core)
 {
     const SundogCoreInfo *info = sundog_core_get_info(core);
     const SundogCoreCache *cache = sundog_core_get_cache(core);
-    uint64_t per_token = cache->page_bytes / cache->page_tokens;
+    uint64_t n_pages = (info->context_length + cache->page_tokens - 1) / cache->page_tokens;
     printf("\nMemory plan %26s\n", "bytes");
     print_size("weights", info->weight_bytes);
     print_size("arena of a step", info->arena_bytes);
     print_size("a page of the cache", cache->page_bytes);
-    print_size("cache a token", per_token);
-    print_size("cache of a full context", per_token * info->context_length);
+    if (cache->window_bytes > 0)
+        print_size("a page of windows", cache->window_bytes);
+    print_size("cache of a full context",
+               n_pages * cache->page_bytes +
+                   MIN(cache->window_pages, n_pages) * cache->window_bytes);
     if (cache->state_bytes > 0)
         print_size("state of a sequence", cache->state_bytes);
     printf("  a page holds %u tokens of %u layers, %u heads of %u\n", cache->page_tokens,
@@ -132,6 +135,8 @@ print_json(const SundogCore *core)
     json_object_set_int_member(memory, "weight_bytes", (gint64)info->weight_bytes);
     json_object_set_int_member(memory, "arena_bytes", (gint64)info->arena_bytes);
     json_object_set_int_member(memory, "page_bytes", (gint64)cache->page_bytes);
+    json_object_set_int_member(memory, "window_tokens", cache->window_tokens);
+    json_object_set_int_member(memory, "window_bytes", (gint64)cache->window_bytes);
     json_object_set_int_member(memory, "state_bytes", (gint64)cache->state_bytes);
     json_object_set_int_member(memory, "page_tokens", cache->page_tokens);
     JsonObject *object = json_object_new();

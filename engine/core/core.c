@@ -111,33 +111,45 @@ match_weight(const SundogCore *core, const SundogProgram *program, const SundogB
 
 /* The pages and slots of a program are those of the cache schemes. */
 static bool
-match_state(const SundogCore *core, const SundogProgram *program, uint64_t page_bytes,
-            uint64_t state_bytes, GError **error)
+match_state(const SundogCore *core, const SundogProgram *program, GError **error)
 {
+    static const uint64_t none[SUNDOG_N_STATE_KINDS];
+    static const char *const names[SUNDOG_N_STATE_KINDS] = {
+        [SUNDOG_STATE_PAGES] = "pages",
+        [SUNDOG_STATE_WINDOWS] = "pages of windows",
+        [SUNDOG_STATE_SLOTS] = "states",
+    };
     const SundogCoreCache *cache = &core->manifest.cache;
-    if ((page_bytes == 0 && state_bytes == 0) ||
-        (page_bytes == cache->page_bytes && state_bytes == cache->state_bytes))
+    const uint64_t said[SUNDOG_N_STATE_KINDS] = {
+        [SUNDOG_STATE_PAGES] = cache->page_bytes,
+        [SUNDOG_STATE_WINDOWS] = cache->window_bytes,
+        [SUNDOG_STATE_SLOTS] = cache->state_bytes,
+    };
+    uint64_t found[SUNDOG_N_STATE_KINDS];
+    sundog_program_measure_state(program, found);
+    if (memcmp(found, none, sizeof found) == 0)
         return true;
-    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
-                "program \"%s\" has pages of %" G_GUINT64_FORMAT " and states of %" G_GUINT64_FORMAT
-                " bytes, the cache schemes of %" G_GUINT64_FORMAT " and %" G_GUINT64_FORMAT,
-                sundog_program_get_name(program), page_bytes, state_bytes, cache->page_bytes,
-                cache->state_bytes);
-    return false;
+    for (int kind = 0; kind < SUNDOG_N_STATE_KINDS; kind++) {
+        if (found[kind] == said[kind])
+            continue;
+        g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+                    "program \"%s\" has %s of %" G_GUINT64_FORMAT
+                    " bytes, the cache schemes of %" G_GUINT64_FORMAT,
+                    sundog_program_get_name(program), names[kind], found[kind], said[kind]);
+        return false;
+    }
+    return true;
 }
 
 static bool
 match_buffers(const SundogCore *core, const SundogProgram *program, GError **error)
 {
-    uint64_t page_bytes;
-    uint64_t state_bytes;
     for (SundogBufferId id = 0; id < sundog_program_get_n_buffers(program); id++) {
         const SundogBuffer *buffer = sundog_program_get_buffer(program, id);
         if (buffer->role == SUNDOG_BUFFER_WEIGHT && !match_weight(core, program, buffer, error))
             return false;
     }
-    sundog_program_measure_state(program, &page_bytes, &state_bytes);
-    return match_state(core, program, page_bytes, state_bytes, error);
+    return match_state(core, program, error);
 }
 
 static bool

@@ -15,9 +15,11 @@
  *             and {document}
  *   "cache": [{"scheme": "paged", "page_tokens": 64, "dtype": "f16", "n_layers", "n_kv_heads",
  *              "head_dim", "page_bytes"},
- *             {"scheme": "recurrent", "state_bytes"}]      the second where layers have such state; empty where
+ *             {"scheme": "window", "tokens", "page_bytes", "held_pages"},   where layers with a window have pages of
+ *             their own: the last is the most that a sequence holds between steps
+ *             {"scheme": "recurrent", "state_bytes"}]      where layers have such state; the list is empty where
  *             nothing is kept from step to step
- *   "variables": {"tokens": 512, …}          bounds, those of every program
+ *   "variables": {"tokens": 512, …}          bounds, those of every program; 1 where absent
  *   "programs": ["forward", "sample", "reference"]   members programs/NAME; "sample" where it is for text, the last
  *                                             is the recipe's own unfused program, for verify alone
  *   "weights": [{"name", "layout", "n_rows", "n_columns", "offset", "bytes"}]  within weights/data
@@ -36,6 +38,7 @@
 #define SUNDOG_CORE_FEATURE_HOST "host-2"     /* panel layouts and operations of this engine */
 #define SUNDOG_CORE_FEATURE_CUDA "cuda-2"     /* tile layouts and launch lists of this engine */
 #define SUNDOG_CORE_FEATURE_RESULT "result-1" /* a purpose other than text */
+#define SUNDOG_CORE_FEATURE_WINDOW "window-1" /* pages of their own for layers with a window */
 #define SUNDOG_CORE_TARGET_HOST "host"
 #define SUNDOG_CORE_ACTIVATIONS_BF16 "bf16"
 #define SUNDOG_CORE_ACTIVATIONS_INT8 "int8"
@@ -59,17 +62,20 @@ typedef struct {
     uint64_t n_bytes;
 } SundogCoreWeight;
 
-/* The numbers of the cache schemes: "paged", and "recurrent" beside it. Where there is none, the scheme is
+/* The numbers of the cache schemes: "paged", and "window" and "recurrent" beside it. Where there is none, the scheme is
  * NULL and numbers are 0, but page_tokens, by which page tables count all the same. */
 typedef struct {
     const char *scheme;
     uint32_t page_tokens;
     SundogDtype dtype;
     uint32_t n_layers;
-    uint32_t n_kv_heads;  /* of the layer with the most */
-    uint32_t head_dim;    /* of the layer with the largest */
-    uint64_t page_bytes;  /* of all layers, keys and values */
-    uint64_t state_bytes; /* of all layers of one sequence; 0: there is no recurrent state */
+    uint32_t n_kv_heads; /* of the layer with the most */
+    uint32_t head_dim;   /* of the layer with the largest */
+    uint64_t page_bytes; /* of all layers, keys and values; without those that have windows below */
+    uint32_t window_tokens; /* the longest window of layers with pages of their own; 0: none has */
+    uint32_t window_pages;  /* of theirs, the most that a sequence holds between steps */
+    uint64_t window_bytes;  /* of a page of theirs, all together */
+    uint64_t state_bytes;   /* of all layers of one sequence; 0: there is no recurrent state */
 } SundogCoreCache;
 
 typedef struct {

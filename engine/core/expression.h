@@ -10,17 +10,18 @@
 #include "engine/format/writer.h"
 
 /* Variables of a step. X(NAME, text) */
-#define SUNDOG_VARIABLES(X)                                                                     \
-    X(TOKENS, "tokens")                   /* packed rows of the step */                         \
-    X(SEQUENCES, "sequences")             /* sequences that have rows in the step */            \
-    X(LOGIT_ROWS, "logit_rows")           /* rows whose logits are wanted */                    \
-    X(SEQUENCE_PAGES, "sequence_pages")   /* width of the page table */                         \
-    X(POOL_PAGES, "pool_pages")           /* pages of the paged pool, the null page included */ \
-    X(POOL_STATES, "pool_states")         /* slots of recurrent state, the null one included */ \
-    X(HISTORY, "history")                 /* tokens that penalties look at */                   \
-    X(MASK, "mask")                       /* words of a row's token mask */                     \
-    X(BIAS, "bias")                       /* words of a row's biases */                         \
-    X(UNITS, "units")                     /* device constant: threads of the host's pool */     \
+#define SUNDOG_VARIABLES(X)                                                                       \
+    X(TOKENS, "tokens")                 /* packed rows of the step */                             \
+    X(SEQUENCES, "sequences")           /* sequences that have rows in the step */                \
+    X(LOGIT_ROWS, "logit_rows")         /* rows whose logits are wanted */                        \
+    X(SEQUENCE_PAGES, "sequence_pages") /* width of the page table */                             \
+    X(POOL_PAGES, "pool_pages")         /* pages of the paged pool, the null page included */     \
+    X(WINDOW_PAGES, "window_pages")     /* the same of layers with a window; 1: all are in one */ \
+    X(POOL_STATES, "pool_states")       /* slots of recurrent state, the null one included */     \
+    X(HISTORY, "history")               /* tokens that penalties look at */                       \
+    X(MASK, "mask")                     /* words of a row's token mask */                         \
+    X(BIAS, "bias")                     /* words of a row's biases */                             \
+    X(UNITS, "units")                   /* device constant: threads of the host's pool */         \
     X(MULTIPROCESSORS, "multiprocessors") /* device constant of a GPU */
 
 typedef enum {

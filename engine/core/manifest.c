@@ -12,7 +12,8 @@
 
 /* What a core may require of the engine that loads it, and this one can. */
 static const char *const known_features[] = {SUNDOG_CORE_FEATURE_HOST, SUNDOG_CORE_FEATURE_CUDA,
-                                             SUNDOG_CORE_FEATURE_RESULT};
+                                             SUNDOG_CORE_FEATURE_RESULT,
+                                             SUNDOG_CORE_FEATURE_WINDOW};
 
 #define MAX_NUMBER ((int64_t)1 << 52) /* what JSON readers elsewhere keep exact */
 
@@ -203,15 +204,23 @@ get_cache_dtype(Fields *fields)
     return SUNDOG_DTYPE_F16;
 }
 
+/* A scheme beside "paged": windows first, then recurrent state. */
 static void
-parse_recurrent(Fields *fields, JsonArray *schemes, SundogCoreCache *cache)
+parse_scheme_beside(Fields *fields, JsonArray *schemes, guint i, SundogCoreCache *cache)
 {
-    Fields scheme = get_element_fields(fields, schemes, 1, "cache: ");
+    Fields scheme = get_element_fields(fields, schemes, i, "cache: ");
     const char *name = get_text(&scheme, "scheme");
-    if (!scheme.failed && strcmp(name, "recurrent") != 0)
-        fail(&scheme, SUNDOG_FORMAT_ERROR_UNSUPPORTED, "the scheme is %s, expected recurrent",
-             name);
-    cache->state_bytes = get_number(&scheme, "state_bytes", 1, SUNDOG_BUFFER_MAX_BYTES);
+    bool follows = cache->window_tokens > 0 || cache->state_bytes > 0;
+    if (!scheme.failed && strcmp(name, "recurrent") == 0 && cache->state_bytes == 0) {
+        cache->state_bytes = get_number(&scheme, "state_bytes", 1, SUNDOG_BUFFER_MAX_BYTES);
+    } else if (!scheme.failed && strcmp(name, "window") == 0 && !follows) {
+        cache->window_tokens = (uint32_t)get_number(&scheme, "tokens", 1, INT32_MAX);
+        cache->window_pages = (uint32_t)get_number(&scheme, "held_pages", 1, INT32_MAX);
+        cache->window_bytes = get_number(&scheme, "page_bytes", 1, SUNDOG_BUFFER_MAX_BYTES);
+    } else if (!scheme.failed) {
+        fail(&scheme, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+             "the scheme is %s, expected window, or recurrent behind it", name);
+    }
     fields->failed = scheme.failed;
 }
 
@@ -219,9 +228,9 @@ static void
 parse_cache(Fields *fields, SundogCoreCache *cache)
 {
     JsonArray *schemes = get_array(fields, "cache");
-    if (schemes != NULL && json_array_get_length(schemes) > 2)
+    if (schemes != NULL && json_array_get_length(schemes) > 3)
         fail(fields, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
-             "there are %u cache schemes, expected at most 2", json_array_get_length(schemes));
+             "there are %u cache schemes, expected at most 3", json_array_get_length(schemes));
     cache->page_tokens = SUNDOG_PAGE_TOKENS;
     if (fields->failed || json_array_get_length(schemes) == 0)
         return;
@@ -242,17 +251,19 @@ parse_cache(Fields *fields, SundogCoreCache *cache)
     /* Less where layers differ; a core compares it with what its programs keep. */
     cache->page_bytes = get_number(&scheme, "page_bytes", 1, page_bytes);
     fields->failed = scheme.failed;
-    if (!fields->failed && json_array_get_length(schemes) == 2)
-        parse_recurrent(fields, schemes, cache);
+    for (guint i = 1; !fields->failed && i < json_array_get_length(schemes); i++)
+        parse_scheme_beside(fields, schemes, i, cache);
 }
 
 static void
 parse_variables(Fields *fields, SundogShape *bounds)
 {
     Fields variables = get_fields(fields, "variables", "variables: ");
-    for (int i = 0; i < SUNDOG_N_VARIABLES; i++)
-        bounds->values[i] =
-            (int64_t)get_number(&variables, sundog_variable_name((SundogVariable)i), 1, INT32_MAX);
+    for (int i = 0; i < SUNDOG_N_VARIABLES; i++) {
+        const char *name = sundog_variable_name((SundogVariable)i);
+        bool is_there = !variables.failed && json_object_has_member(variables.object, name);
+        bounds->values[i] = is_there ? (int64_t)get_number(&variables, name, 1, INT32_MAX) : 1;
+    }
     fields->failed = variables.failed;
 }
 

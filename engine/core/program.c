@@ -2,6 +2,8 @@
 
 #include "engine/core/program.h"
 
+#include <string.h>
+
 #include "kernels/contract/activation.h"
 #include "kernels/contract/layout.h"
 
@@ -297,18 +299,28 @@ sundog_program_buffer_bytes(const SundogProgram *program, SundogBufferId id,
                                n_columns);
 }
 
-bool
-sundog_program_is_recurrent(const SundogProgram *program, SundogBufferId id)
+/* Whether the first dimension of a buffer grows with a variable. */
+static bool
+depends_on(const SundogProgram *program, SundogBufferId id, SundogVariable variable)
 {
     const SundogBuffer *buffer = sundog_program_get_buffer(program, id);
     const SundogExpressionPool *pool = sundog_program_get_expressions(program);
     SundogShape shape = *sundog_program_get_bounds(program);
-    if (buffer->role != SUNDOG_BUFFER_STATE || buffer->rank == 0)
+    if (buffer->rank == 0)
         return false;
-    shape.values[SUNDOG_VARIABLE_POOL_STATES] = 1;
+    shape.values[variable] = 1;
     int64_t one = sundog_expression_evaluate(pool, buffer->shape[0], &shape);
-    shape.values[SUNDOG_VARIABLE_POOL_STATES] = 2;
+    shape.values[variable] = 2;
     return sundog_expression_evaluate(pool, buffer->shape[0], &shape) != one;
+}
+
+SundogStateKind
+sundog_program_get_state_kind(const SundogProgram *program, SundogBufferId id)
+{
+    if (depends_on(program, id, SUNDOG_VARIABLE_POOL_STATES))
+        return SUNDOG_STATE_SLOTS;
+    return depends_on(program, id, SUNDOG_VARIABLE_WINDOW_PAGES) ? SUNDOG_STATE_WINDOWS
+                                                                 : SUNDOG_STATE_PAGES;
 }
 
 uint64_t
@@ -337,16 +349,14 @@ sundog_program_set_arena_bytes(SundogProgram *program, uint64_t n_bytes)
 }
 
 void
-sundog_program_measure_state(const SundogProgram *program, uint64_t *page_bytes,
-                             uint64_t *state_bytes)
+sundog_program_measure_state(const SundogProgram *program, uint64_t n_bytes[SUNDOG_N_STATE_KINDS])
 {
     SundogShape one = *sundog_program_get_bounds(program);
     one.values[SUNDOG_VARIABLE_POOL_PAGES] = one.values[SUNDOG_VARIABLE_POOL_STATES] = 1;
-    *page_bytes = *state_bytes = 0;
-    for (SundogBufferId id = 0; id < sundog_program_get_n_buffers(program); id++) {
-        if (sundog_program_get_buffer(program, id)->role != SUNDOG_BUFFER_STATE)
-            continue;
-        uint64_t n_bytes = sundog_program_buffer_bytes(program, id, &one);
-        *(sundog_program_is_recurrent(program, id) ? state_bytes : page_bytes) += n_bytes;
-    }
+    one.values[SUNDOG_VARIABLE_WINDOW_PAGES] = 1;
+    memset(n_bytes, 0, SUNDOG_N_STATE_KINDS * sizeof *n_bytes);
+    for (SundogBufferId id = 0; id < sundog_program_get_n_buffers(program); id++)
+        if (sundog_program_get_buffer(program, id)->role == SUNDOG_BUFFER_STATE)
+            n_bytes[sundog_program_get_state_kind(program, id)] +=
+                sundog_program_buffer_bytes(program, id, &one);
 }

@@ -100,18 +100,21 @@ typedef struct {
 /* One for each buffer; owned by the caller. */
 SundogLifetime *sundog_program_dup_lifetimes(const SundogProgram *program);
 
-/* Bytes of state in all buffers of the program together: of one page, and of one slot of what is
- * recurrent. */
-void sundog_program_measure_state(const SundogProgram *program, uint64_t *page_bytes,
-                                  uint64_t *state_bytes);
+/* Where state lies: in pages, in pages of layers with a window, or in slots, one a sequence. */
+typedef enum { SUNDOG_STATE_PAGES, SUNDOG_STATE_WINDOWS, SUNDOG_STATE_SLOTS } SundogStateKind;
+#define SUNDOG_N_STATE_KINDS 3
+
+/* Bytes of state in all buffers of the program together, by kind: of one page or one slot. */
+void sundog_program_measure_state(const SundogProgram *program,
+                                  uint64_t n_bytes[SUNDOG_N_STATE_KINDS]);
 /* Elements at a shape, and bytes: a8 buffers count whole tiles, weights their layout's bytes (0 while
  * not laid out). Saturate. */
 int64_t sundog_program_buffer_elements(const SundogProgram *program, SundogBufferId id,
                                        const SundogShape *shape);
 uint64_t sundog_program_buffer_bytes(const SundogProgram *program, SundogBufferId id,
                                      const SundogShape *shape);
-/* True for state that lies in slots, one a sequence; other state lies in pages. */
-bool sundog_program_is_recurrent(const SundogProgram *program, SundogBufferId id);
+/* The kind of a buffer of state. */
+SundogStateKind sundog_program_get_state_kind(const SundogProgram *program, SundogBufferId id);
 /* 0: not planned yet. */
 uint64_t sundog_program_get_arena_bytes(const SundogProgram *program);
 void sundog_program_set_arena_bytes(SundogProgram *program, uint64_t n_bytes);

@@ -23,8 +23,10 @@
 /* Those that programs of a result may have: which of two texts a row is of, 0 or 1. */
 #define SUNDOG_STEP_RESULT_INPUTS(X) X(TOKEN_TYPES, "token_types", I32, "tokens")
 
-/* Inputs that only programs with recurrent state have. */
+/* Inputs that only programs with recurrent state, or with pages of windows have. */
 #define SUNDOG_STEP_STATE_INPUTS(X)                                                              \
+    /* page_table of layers with a window: null pages before it */                               \
+    X(WINDOW_TABLE, "window_table", I32, "sequences sequence_pages")                             \
     /* where a sequence's recurrent state lies; a sequence that starts at position 0 has none */ \
     X(STATE_SLOT, "state_slot", I32, "sequences")
 

@@ -56,6 +56,14 @@ describe_cache(const SundogCoreCache *cache)
     json_object_set_int_member(scheme, "head_dim", cache->head_dim);
     json_object_set_int_member(scheme, "page_bytes", (int64_t)cache->page_bytes);
     json_array_add_object_element(schemes, scheme);
+    if (cache->window_bytes > 0) {
+        JsonObject *window = json_object_new();
+        json_object_set_string_member(window, "scheme", "window");
+        json_object_set_int_member(window, "tokens", cache->window_tokens);
+        json_object_set_int_member(window, "page_bytes", (int64_t)cache->window_bytes);
+        json_object_set_int_member(window, "held_pages", cache->window_pages);
+        json_array_add_object_element(schemes, window);
+    }
     if (cache->state_bytes > 0) {
         JsonObject *recurrent = json_object_new();
         json_object_set_string_member(recurrent, "scheme", "recurrent");
@@ -209,6 +217,8 @@ describe_core(JsonObject *root, const SundogPlan *plan, const SundogPrepareOptio
     JsonArray *features = json_array_new();
     json_array_add_string_element(features,
                                   is_host ? SUNDOG_CORE_FEATURE_HOST : SUNDOG_CORE_FEATURE_CUDA);
+    if (plan->cache.window_bytes > 0)
+        json_array_add_string_element(features, SUNDOG_CORE_FEATURE_WINDOW);
     json_object_set_array_member(root, "features", features);
     json_object_set_string_member(root, "name", options->name);
     json_object_set_string_member(root, "target", plan->target);

@@ -99,6 +99,7 @@ choose_bounds(uint32_t context_length, uint32_t n_vocabulary, bool cuda)
     /* Every sequence of a step at its full length, twice over for prefixes that are kept, and the
      * null page. */
     bounds.values[SUNDOG_VARIABLE_POOL_PAGES] = 2 * n_sequences * n_pages + 1;
+    bounds.values[SUNDOG_VARIABLE_WINDOW_PAGES] = 1;
     /* Every sequence of a step, as many whose state is kept, and the null one. */
     bounds.values[SUNDOG_VARIABLE_POOL_STATES] = 2 * n_sequences + 1;
     bounds.values[SUNDOG_VARIABLE_HISTORY] = MIN(context_length, MAX_HISTORY);
@@ -108,6 +109,16 @@ choose_bounds(uint32_t context_length, uint32_t n_vocabulary, bool cuda)
     bounds.values[SUNDOG_VARIABLE_UNITS] = cuda ? 1 : MAX_UNITS;
     bounds.values[SUNDOG_VARIABLE_MULTIPROCESSORS] = MAX_MULTIPROCESSORS;
     return bounds;
+}
+
+/* Layers with a window have pages of their own where that can save any: no more than there are of the
+ * others'. */
+static void
+bound_windows(SundogShape *bounds, const SundogModelDimensions *dimensions, uint32_t context_length)
+{
+    uint32_t window = sundog_recipe_find_window(dimensions);
+    if (window > 0 && window < context_length)
+        bounds->values[SUNDOG_VARIABLE_WINDOW_PAGES] = bounds->values[SUNDOG_VARIABLE_POOL_PAGES];
 }
 
 /* All tensors by name; the keys and values are the model's. */
@@ -229,7 +240,15 @@ describe_cache(SundogPlan *plan, const SundogModelDimensions *dimensions)
     cache->n_layers = plan->forward.n_caches;
     cache->n_kv_heads = dimensions->n_kv_heads;
     cache->head_dim = dimensions->head_dim;
-    sundog_program_measure_state(plan->forward.program, &cache->page_bytes, &cache->state_bytes);
+    uint64_t n_bytes[SUNDOG_N_STATE_KINDS];
+    sundog_program_measure_state(plan->forward.program, n_bytes);
+    cache->page_bytes = n_bytes[SUNDOG_STATE_PAGES];
+    cache->window_bytes = n_bytes[SUNDOG_STATE_WINDOWS];
+    if (cache->window_bytes > 0) {
+        cache->window_tokens = sundog_recipe_find_window(dimensions);
+        cache->window_pages = sundog_window_held_pages(cache->window_tokens, cache->page_tokens);
+    }
+    cache->state_bytes = n_bytes[SUNDOG_STATE_SLOTS];
 }
 
 /* Which type a layout holds of a tensor: its own, or the one that the pass over layouts chose. */
@@ -303,6 +322,8 @@ sundog_plan_make(SundogPlan *plan, const SundogModel *model, const SundogPrepare
     plan->bounds = choose_bounds(plan->context_length, dimensions->n_vocabulary, is_for_cuda(plan));
     if (!is_for_text(plan))
         bound_whole_steps(&plan->bounds, plan->context_length);
+    if (!is_for_cuda(plan))
+        bound_windows(&plan->bounds, dimensions, plan->context_length);
     plan->cache.dtype = cache_dtype(plan, tensors, options);
     if (!check_purpose(plan, error) || !make_reference(plan, model, tensors, options, error) ||
         !make_forward(plan, model, tensors, options, error) ||

@@ -47,7 +47,7 @@ typedef struct {
 typedef struct {
     uint64_t core_bytes;   /* on disk when done */
     uint64_t memory_bytes; /* weights and arena when loaded, without cache */
-    uint64_t page_bytes;   /* of cache, for every 64 tokens */
+    uint64_t page_bytes;   /* of cache, for every 64 tokens, by layers that keep all of them */
 } SundogPrepareEstimate;
 
 /* What preparing will cost, from the model's header alone. */

@@ -171,6 +171,9 @@ recorder_init(Recorder *recorder, const SundogCore *core, SundogVerifyReport *re
     recorder->bounds.values[SUNDOG_VARIABLE_SEQUENCES] = N_SEQUENCES;
     recorder->bounds.values[SUNDOG_VARIABLE_SEQUENCE_PAGES] = SUNDOG_VERIFY_PAGES;
     recorder->bounds.values[SUNDOG_VARIABLE_POOL_PAGES] = 1 + N_SEQUENCES * SUNDOG_VERIFY_PAGES;
+    if (recorder->bounds.values[SUNDOG_VARIABLE_WINDOW_PAGES] > 1)
+        recorder->bounds.values[SUNDOG_VARIABLE_WINDOW_PAGES] =
+            recorder->bounds.values[SUNDOG_VARIABLE_POOL_PAGES];
     recorder->bounds.values[SUNDOG_VARIABLE_POOL_STATES] = 1 + N_SEQUENCES;
     recorder->bounds.values[SUNDOG_VARIABLE_UNITS] = N_UNITS;
     recorder->interpreter =

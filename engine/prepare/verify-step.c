@@ -29,16 +29,17 @@ fill_part(SundogVerifyBuffer get, void *of, const SundogVerifyPart *part, uint32
           int32_t row)
 {
     int32_t *first_row = get(of, "first_row");
-    int32_t *page_table = get(of, "page_table");
+    int32_t *tables[] = {get(of, "page_table"), get(of, "window_table")};
     first_row[index] = row;
     first_row[index + 1] = row + part->n_tokens;
     ((int32_t *)get(of, "start_position"))[index] = part->start;
     int32_t *state_slot = get(of, "state_slot"); /* NULL where nothing is recurrent */
     if (state_slot != NULL)
         state_slot[index] = (int32_t)(1 + part->sequence);
-    for (uint32_t p = 0; p < SUNDOG_VERIFY_PAGES; p++)
-        page_table[index * SUNDOG_VERIFY_PAGES + p] =
-            (int32_t)(1 + part->sequence * SUNDOG_VERIFY_PAGES + p);
+    for (size_t t = 0; t < G_N_ELEMENTS(tables); t++)
+        for (uint32_t p = 0; tables[t] != NULL && p < SUNDOG_VERIFY_PAGES; p++)
+            tables[t][index * SUNDOG_VERIFY_PAGES + p] =
+                (int32_t)(1 + part->sequence * SUNDOG_VERIFY_PAGES + p);
     for (int32_t i = 0; i < part->n_tokens; i++) {
         ((int32_t *)get(of, "tokens"))[row + i] = part->tokens[i];
         ((int32_t *)get(of, "positions"))[row + i] = part->start + i;

@@ -1,6 +1,7 @@
 /* Grouped-query attention (Ainslie et al. 2023) with rotary embedding over the paged cache. */
 
 #include "engine/recipe/components.h"
+#include "engine/recipe/windows.h"
 #include "kernels/contract/paged-cache.h"
 
 /* One of the three projections, with its bias where the model has one. */
@@ -115,6 +116,16 @@ add_step_pages(SundogBuilder *builder, const char *kind, bool transposed)
                                  shape);
 }
 
+/* The layer's own table of pages, or the one of windows. */
+static SundogBufferId
+find_table(const SundogBuilder *builder)
+{
+    bool is_windowed =
+        builder->window_table != SUNDOG_BUFFER_NONE &&
+        sundog_windows_find_span(builder->dimensions, sundog_builder_layer(builder)->kv_layer) > 0;
+    return is_windowed ? builder->window_table : builder->page_table;
+}
+
 /* The pages of the layer that this one attends to: keys transposed, as paged-cache.h says. */
 static SundogBufferId
 find_pages(SundogBuilder *builder, const char *kind, bool transposed)
@@ -124,7 +135,10 @@ find_pages(SundogBuilder *builder, const char *kind, bool transposed)
     g_autofree char *name = g_strdup_printf("cache.%u.%s", index, kind);
     SundogExpression page = sundog_builder_constant(builder, SUNDOG_PAGE_TOKENS);
     SundogExpression head = sundog_builder_constant(builder, layer->head_dim);
-    const SundogExpression shape[] = {sundog_builder_variable(builder, SUNDOG_VARIABLE_POOL_PAGES),
+    SundogVariable n_pages = find_table(builder) == builder->page_table
+                                 ? SUNDOG_VARIABLE_POOL_PAGES
+                                 : SUNDOG_VARIABLE_WINDOW_PAGES;
+    const SundogExpression shape[] = {sundog_builder_variable(builder, n_pages),
                                       sundog_builder_constant(builder, layer->n_kv_heads),
                                       transposed ? head : page, transposed ? page : head};
     SundogBufferId known = sundog_program_find_buffer(builder->program, name);
@@ -185,7 +199,7 @@ emit_rope(SundogBuilder *builder, SundogBufferId qkv, bool is_rotated, SundogBuf
                                           {.f = rope != NULL ? rope->magnitude : 1}};
     sundog_builder_emit_with(
         builder, keeps_pages(builder) ? SUNDOG_OP_ROPE_CACHE : SUNDOG_OP_ROPE_PAGES, parameters,
-        qkv, builder->positions, builder->token_sequence, builder->page_table,
+        qkv, builder->positions, builder->token_sequence, find_table(builder),
         rope != NULL ? rope->inverse_frequencies : SUNDOG_BUFFER_NONE, k_pages, v_pages);
 }
 
@@ -218,7 +232,7 @@ emit_attention(SundogBuilder *builder, SundogBufferId qkv, SundogBufferId k_page
     SundogBufferId o = sundog_builder_temporary(builder, "attention.o",
                                                 (int64_t)dimensions->n_heads * layer->head_dim);
     sundog_builder_emit_with(
-        builder, SUNDOG_OP_ATTENTION, parameters, qkv, builder->positions, builder->page_table,
+        builder, SUNDOG_OP_ATTENTION, parameters, qkv, builder->positions, find_table(builder),
         builder->attention_tiles, k_pages, v_pages, o, builder->workspace,
         sundog_builder_optional_weight(builder, SUNDOG_TENSOR_ATTENTION_SINKS));
     return o;

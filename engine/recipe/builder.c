@@ -158,6 +158,10 @@ add_inputs(SundogBuilder *builder)
     builder->token_sequence = add_input(builder, "token_sequence", SUNDOG_VARIABLE_TOKENS);
     builder->page_table = sundog_builder_buffer(builder, "page_table", SUNDOG_BUFFER_INPUT,
                                                 SUNDOG_DTYPE_I32, 2, pages);
+    builder->window_table = SUNDOG_BUFFER_NONE;
+    if (builder->options->bounds.values[SUNDOG_VARIABLE_WINDOW_PAGES] > 1)
+        builder->window_table = sundog_builder_buffer(builder, "window_table", SUNDOG_BUFFER_INPUT,
+                                                      SUNDOG_DTYPE_I32, 2, pages);
     builder->logit_rows = builder->token_types = SUNDOG_BUFFER_NONE;
     if (builder->dimensions->pooled.purpose == SUNDOG_PURPOSE_GENERATE)
         builder->logit_rows = add_input(builder, "logit_rows", SUNDOG_VARIABLE_LOGIT_ROWS);

@@ -35,8 +35,9 @@ struct SundogBuilder {
     SundogBufferId positions;
     SundogBufferId token_sequence;
     SundogBufferId page_table;
-    SundogBufferId logit_rows;  /* of models that write text */
-    SundogBufferId token_types; /* NONE where the model has none */
+    SundogBufferId window_table; /* NONE where no layer's window has pages of its own */
+    SundogBufferId logit_rows;   /* of models that write text */
+    SundogBufferId token_types;  /* NONE where the model has none */
     SundogBufferId first_row;
     SundogBufferId start_position;
     SundogBufferId attention_tiles;

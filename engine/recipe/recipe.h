@@ -45,6 +45,9 @@ const SundogRecipe *sundog_recipe_find(const char *architecture, GError **error)
 bool sundog_recipe_build_forward(const SundogRecipe *recipe, const SundogModel *model,
                                  const SundogRecipeOptions *options, SundogRecipeForward *forward,
                                  GError **error);
+/* The longest window of the model's layers, where a core's layers with windows should have pages of their
+ * own, since others keep all of a sequence; else 0. They get them where the bound of WINDOW_PAGES is not 1. */
+uint32_t sundog_recipe_find_window(const SundogModelDimensions *dimensions);
 /* The program of sampling is the same for every family; with scores where the target's kernel has them. */
 SundogProgram *sundog_recipe_build_sample(uint32_t n_vocabulary, const SundogShape *bounds,
                                           bool has_scores);

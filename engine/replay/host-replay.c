@@ -25,7 +25,7 @@ static const char *const program_names[] = {SUNDOG_PROGRAM_FORWARD, SUNDOG_PROGR
 typedef struct {
     SundogMemory memory;
     SundogBufferRole role;
-    bool is_recurrent; /* state in slots, not in pages */
+    SundogStateKind kind; /* of state */
     uint64_t n_bytes;
 } Place;
 
@@ -36,9 +36,8 @@ typedef struct {
     SundogThreadPool *pool;
     SundogMemory weights;
     SundogMemory arena;
-    GHashTable *places; /* name, the program's, to Place, owned */
-    GPtrArray *pools;   /* of Place: the state of pages, by name */
-    GPtrArray *states;  /* of Place: recurrent state, by name */
+    GHashTable *places;                      /* name, the program's, to Place, owned */
+    GPtrArray *states[SUNDOG_N_STATE_KINDS]; /* of Place, by name */
     SundogCallList *lists[G_N_ELEMENTS(program_names)];
 } HostReplay;
 
@@ -91,7 +90,7 @@ collect_places(HostReplay *replay, const SundogProgram *program)
         if (place == NULL) {
             place = g_new0(Place, 1);
             place->role = buffer->role;
-            place->is_recurrent = sundog_program_is_recurrent(program, id);
+            place->kind = sundog_program_get_state_kind(program, id);
             g_hash_table_insert(replay->places, (gpointer)buffer->name, place);
         }
         place->n_bytes = MAX(place->n_bytes, n_bytes);
@@ -114,7 +113,7 @@ collect_pools(HostReplay *replay)
     for (guint i = 0; i < n; i++) {
         Place *place = g_hash_table_lookup(replay->places, names[i]);
         if (place->role == SUNDOG_BUFFER_STATE)
-            g_ptr_array_add(place->is_recurrent ? replay->states : replay->pools, place);
+            g_ptr_array_add(replay->states[place->kind], place);
     }
 }
 
@@ -183,8 +182,8 @@ close_replay(SundogReplay *base)
     sundog_thread_pool_free(replay->pool);
     for (size_t i = 0; i < G_N_ELEMENTS(program_names); i++)
         sundog_call_list_free(replay->lists[i]);
-    g_ptr_array_unref(replay->pools);
-    g_ptr_array_unref(replay->states);
+    for (int kind = 0; kind < SUNDOG_N_STATE_KINDS; kind++)
+        g_ptr_array_unref(replay->states[kind]);
     g_hash_table_unref(replay->places);
     sundog_memory_clear(&replay->weights);
     sundog_memory_clear(&replay->arena);
@@ -249,17 +248,14 @@ typedef struct {
 } Pieces;
 
 static Pieces
-get_pages(const SundogReplay *base)
+get_pieces(const SundogReplay *base, SundogStateKind kind)
 {
-    return (Pieces){((const HostReplay *)base)->pools,
-                    base->bounds.values[SUNDOG_VARIABLE_POOL_PAGES]};
-}
-
-static Pieces
-get_slots(const SundogReplay *base)
-{
-    return (Pieces){((const HostReplay *)base)->states,
-                    base->bounds.values[SUNDOG_VARIABLE_POOL_STATES]};
+    static const SundogVariable variables[SUNDOG_N_STATE_KINDS] = {
+        [SUNDOG_STATE_PAGES] = SUNDOG_VARIABLE_POOL_PAGES,
+        [SUNDOG_STATE_WINDOWS] = SUNDOG_VARIABLE_WINDOW_PAGES,
+        [SUNDOG_STATE_SLOTS] = SUNDOG_VARIABLE_POOL_STATES,
+    };
+    return (Pieces){((const HostReplay *)base)->states[kind], base->bounds.values[variables[kind]]};
 }
 
 /* A piece within the place of number i. */
@@ -314,53 +310,28 @@ write_piece(Pieces pieces, int32_t piece, const uint8_t *from)
     }
 }
 
-static void
-copy_page(SundogReplay *base, int32_t from, int32_t to)
-{
-    copy_piece(get_pages(base), from, to);
-}
-
-static void
-copy_state(SundogReplay *base, int32_t from, int32_t to)
-{
-    copy_piece(get_slots(base), from, to);
-}
-
-static size_t
-get_page_bytes(const SundogReplay *base)
-{
-    return count_bytes(get_pages(base));
-}
-
-static void
-read_page(SundogReplay *base, int32_t page, void *bytes)
-{
-    read_piece(get_pages(base), page, bytes);
-}
-
-static void
-write_page(SundogReplay *base, int32_t page, const void *bytes)
-{
-    write_piece(get_pages(base), page, bytes);
-}
-
-static size_t
-get_state_bytes(const SundogReplay *base)
-{
-    return count_bytes(get_slots(base));
-}
-
-static void
-read_state(SundogReplay *base, int32_t slot, void *bytes)
-{
-    read_piece(get_slots(base), slot, bytes);
-}
-
-static void
-write_state(SundogReplay *base, int32_t slot, const void *bytes)
-{
-    write_piece(get_slots(base), slot, bytes);
-}
+/* The backend's functions of each kind of state. */
+#define FUNCTIONS_OF(name, kind)                                                  \
+    static void copy_##name(SundogReplay *base, int32_t from, int32_t to)         \
+    {                                                                             \
+        copy_piece(get_pieces(base, kind), from, to);                             \
+    }                                                                             \
+    static size_t get_##name##_bytes(const SundogReplay *base)                    \
+    {                                                                             \
+        return count_bytes(get_pieces(base, kind));                               \
+    }                                                                             \
+    static void read_##name(SundogReplay *base, int32_t piece, void *to)          \
+    {                                                                             \
+        read_piece(get_pieces(base, kind), piece, to);                            \
+    }                                                                             \
+    static void write_##name(SundogReplay *base, int32_t piece, const void *from) \
+    {                                                                             \
+        write_piece(get_pieces(base, kind), piece, from);                         \
+    }
+FUNCTIONS_OF(page, SUNDOG_STATE_PAGES)
+FUNCTIONS_OF(window, SUNDOG_STATE_WINDOWS)
+FUNCTIONS_OF(state, SUNDOG_STATE_SLOTS)
+#undef FUNCTIONS_OF
 
 static const SundogReplayBackend backend = {
     .close = close_replay,
@@ -370,10 +341,14 @@ static const SundogReplayBackend backend = {
     .read = read_buffer,
     .set_times = set_times,
     .copy_page = copy_page,
+    .copy_window = copy_window,
     .copy_state = copy_state,
     .get_page_bytes = get_page_bytes,
     .read_page = read_page,
     .write_page = write_page,
+    .get_window_bytes = get_window_bytes,
+    .read_window = read_window,
+    .write_window = write_window,
     .get_state_bytes = get_state_bytes,
     .read_state = read_state,
     .write_state = write_state,
@@ -387,8 +362,8 @@ sundog_host_replay_open(SundogCore *core, const SundogReplayOptions *options,
     replay->base = (SundogReplay){.backend = &backend, .core = core, .bounds = *bounds};
     replay->poison = options->poison;
     replay->places = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, free_place);
-    replay->pools = g_ptr_array_new();
-    replay->states = g_ptr_array_new();
+    for (int kind = 0; kind < SUNDOG_N_STATE_KINDS; kind++)
+        replay->states[kind] = g_ptr_array_new();
     bool ok = choose_set(replay, options->host_set, error);
     if (ok)
         replay->pool =

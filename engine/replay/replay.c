@@ -30,6 +30,15 @@ set_bound(SundogShape *bounds, SundogVariable variable, int64_t wanted, GError *
     return false;
 }
 
+/* A bound of 1 says that no layer's window has pages of its own. */
+static bool
+set_windows(SundogShape *bounds, const SundogReplayOptions *options, GError **error)
+{
+    int64_t wanted = options->window_pages > 0 ? options->window_pages : options->pool_pages;
+    return bounds->values[SUNDOG_VARIABLE_WINDOW_PAGES] == 1 ||
+           set_bound(bounds, SUNDOG_VARIABLE_WINDOW_PAGES, wanted, error);
+}
+
 static bool
 set_bounds(SundogShape *bounds, const SundogCore *core, const SundogReplayOptions *options,
            GError **error)
@@ -55,6 +64,7 @@ set_bounds(SundogShape *bounds, const SundogCore *core, const SundogReplayOption
            set_bound(bounds, SUNDOG_VARIABLE_TOKENS, options->max_tokens, error) &&
            set_bound(bounds, SUNDOG_VARIABLE_SEQUENCES, options->max_sequences, error) &&
            set_bound(bounds, SUNDOG_VARIABLE_POOL_PAGES, options->pool_pages, error) &&
+           set_windows(bounds, options, error) &&
            set_bound(bounds, SUNDOG_VARIABLE_POOL_STATES, options->pool_states, error) &&
            set_bound(bounds, SUNDOG_VARIABLE_SEQUENCE_PAGES, options->sequence_pages, error) &&
            set_bound(bounds, SUNDOG_VARIABLE_HISTORY, options->history, error);
@@ -135,7 +145,8 @@ sundog_replay_run(SundogReplay *replay, const char *program, const SundogShape *
                   GError **error)
 {
     static const SundogVariable own[] = {SUNDOG_VARIABLE_UNITS, SUNDOG_VARIABLE_MULTIPROCESSORS,
-                                         SUNDOG_VARIABLE_POOL_PAGES, SUNDOG_VARIABLE_POOL_STATES};
+                                         SUNDOG_VARIABLE_POOL_PAGES, SUNDOG_VARIABLE_WINDOW_PAGES,
+                                         SUNDOG_VARIABLE_POOL_STATES};
     SundogShape actual = *shape;
     for (size_t i = 0; i < G_N_ELEMENTS(own); i++)
         actual.values[own[i]] = replay->bounds.values[own[i]];
@@ -183,6 +194,41 @@ sundog_replay_copy_page(SundogReplay *replay, int32_t from, int32_t to)
 {
     g_return_if_fail(is_page(replay, from) && is_page(replay, to));
     replay->backend->copy_page(replay, from, to);
+}
+
+static bool
+is_window(const SundogReplay *replay, int32_t page)
+{
+    return page > SUNDOG_NULL_PAGE && page < replay->bounds.values[SUNDOG_VARIABLE_WINDOW_PAGES];
+}
+
+void
+sundog_replay_copy_window(SundogReplay *replay, int32_t from, int32_t to)
+{
+    g_return_if_fail(is_window(replay, from) && is_window(replay, to));
+    g_return_if_fail(replay->backend->copy_window != NULL);
+    replay->backend->copy_window(replay, from, to);
+}
+
+size_t
+sundog_replay_get_window_bytes(const SundogReplay *replay)
+{
+    return replay->backend->get_window_bytes != NULL ? replay->backend->get_window_bytes(replay)
+                                                     : 0;
+}
+
+void
+sundog_replay_read_window(SundogReplay *replay, int32_t page, void *bytes)
+{
+    g_return_if_fail(is_window(replay, page));
+    replay->backend->read_window(replay, page, bytes);
+}
+
+void
+sundog_replay_write_window(SundogReplay *replay, int32_t page, const void *bytes)
+{
+    g_return_if_fail(is_window(replay, page));
+    replay->backend->write_window(replay, page, bytes);
 }
 
 static bool

@@ -27,9 +27,10 @@ typedef enum {
 GQuark sundog_replay_error_quark(void);
 
 typedef struct {
-    unsigned n_threads;  /* 0: all cores, as far as the core's bound allows */
-    int64_t pool_pages;  /* pages of the paged pool, the null page included */
-    int64_t pool_states; /* slots of recurrent state, the null one included; 0: the core's bound */
+    unsigned n_threads;   /* 0: all cores, as far as the core's bound allows */
+    int64_t pool_pages;   /* pages of the paged pool, the null page included */
+    int64_t window_pages; /* the same of layers with a window; 0: as many, where there are such */
+    int64_t pool_states;  /* slots of recurrent state, the null one included; 0: the core's bound */
     int64_t sequence_pages; /* width of the page table: longest context in pages */
     int64_t max_tokens;     /* of a step; 0: the program's bound */
     int64_t max_sequences;  /* 0: the program's bound */
@@ -84,6 +85,8 @@ bool sundog_replay_leave_out(SundogReplay *replay, uint64_t operations);
 
 /* Copies one page of every layer's keys and values, for a page that is shared and must grow. */
 void sundog_replay_copy_page(SundogReplay *replay, int32_t from, int32_t to);
+/* The same of the layers whose windows have pages of their own. */
+void sundog_replay_copy_window(SundogReplay *replay, int32_t from, int32_t to);
 /* Copies one slot of recurrent state of every layer. */
 void sundog_replay_copy_state(SundogReplay *replay, int32_t from, int32_t to);
 /* Bytes of one page of every layer, by name of the buffer; 0 where pages do not leave the device. */
@@ -91,6 +94,10 @@ size_t sundog_replay_get_page_bytes(const SundogReplay *replay);
 /* Copies a page out, and back in, another page as well. */
 void sundog_replay_read_page(SundogReplay *replay, int32_t page, void *bytes);
 void sundog_replay_write_page(SundogReplay *replay, int32_t page, const void *bytes);
+/* The same of one page of windows, of all layers that have such. */
+size_t sundog_replay_get_window_bytes(const SundogReplay *replay);
+void sundog_replay_read_window(SundogReplay *replay, int32_t page, void *bytes);
+void sundog_replay_write_window(SundogReplay *replay, int32_t page, const void *bytes);
 /* The same of one slot of recurrent state of every layer. */
 size_t sundog_replay_get_state_bytes(const SundogReplay *replay);
 void sundog_replay_read_state(SundogReplay *replay, int32_t slot, void *bytes);

@@ -264,13 +264,17 @@ sundog_core_drafter_new(const SundogCoreDrafterOptions *options)
                                                .sequence_pages = runner->max.sequence_pages,
                                                .max_kept_pages = -1,
                                                .copy_page = runner->copy_page,
+                                               .n_windows = runner->window_pages,
+                                               .window_tokens = runner->window_tokens,
+                                               .step_tokens = runner->max.n_tokens,
+                                               .copy_window = runner->copy_window,
                                                .n_states = runner->pool_states,
                                                .copy_state = runner->copy_state,
                                                .data = runner->data});
     drafter->context_length = (uint32_t)MIN(sundog_cache_get_n_pages(drafter->cache),
                                             (int64_t)runner->max.sequence_pages) *
                               runner->page_tokens;
-    drafter->batch = sundog_step_batch_new(runner);
+    drafter->batch = sundog_step_batch_new(runner, drafter->cache);
     drafter->shadows = g_new0(SundogRequest *, runner->max.n_sequences);
     sundog_step_budget_init(&drafter->budget, runner->max.n_tokens, options->gap_us);
     return &drafter->base;

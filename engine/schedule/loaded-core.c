@@ -44,6 +44,9 @@ plan_memory(SundogLoadedCore *loaded, const SundogLoadedCoreOptions *options, GE
         .fixed_bytes = info->weight_bytes +
                        sundog_core_measure_arena(loaded->core, (unsigned)options->n_threads),
         .page_bytes = cache->page_bytes,
+        .window_bytes = cache->window_bytes,
+        .window_tokens = cache->window_tokens,
+        .step_tokens = (uint32_t)bounds->values[SUNDOG_VARIABLE_TOKENS],
         .state_bytes = cache->state_bytes,
         .page_tokens = cache->page_tokens,
         .context_length = (uint32_t)MIN(wanted, MIN(longest, info->context_length)),
@@ -80,6 +83,7 @@ open_replay(SundogLoadedCore *loaded, const SundogLoadedCoreOptions *options, GE
     SundogReplayOptions replay_options = {
         .n_threads = (unsigned)options->n_threads,
         .pool_pages = loaded->plan.pool_pages,
+        .window_pages = loaded->plan.window_pages,
         .pool_states = loaded->plan.pool_states,
         .sequence_pages = (loaded->plan.context_length + page_tokens - 1) / page_tokens,
         .host_set = -1,
@@ -132,5 +136,6 @@ sundog_loaded_core_get_bytes(const SundogLoadedCore *loaded)
     return sundog_core_get_info(loaded->core)->weight_bytes +
            sundog_core_measure_arena(loaded->core, sundog_replay_get_n_threads(loaded->replay)) +
            (uint64_t)bounds->values[SUNDOG_VARIABLE_POOL_PAGES] * cache->page_bytes +
+           (uint64_t)bounds->values[SUNDOG_VARIABLE_WINDOW_PAGES] * cache->window_bytes +
            (uint64_t)bounds->values[SUNDOG_VARIABLE_POOL_STATES] * cache->state_bytes;
 }

@@ -10,6 +10,9 @@ typedef struct {
     uint64_t available_bytes; /* what the system can give now */
     uint64_t fixed_bytes;     /* weights and arena */
     uint64_t page_bytes;      /* of all layers */
+    uint64_t window_bytes;    /* of all layers whose windows have pages of their own; 0: none has */
+    uint32_t window_tokens;   /* of the longest window of theirs */
+    uint32_t step_tokens;     /* the most of one step */
     uint64_t state_bytes;     /* of recurrent state of one sequence; 0: there is none */
     uint32_t page_tokens;
     uint32_t context_length; /* wanted */
@@ -21,10 +24,13 @@ typedef struct {
 
 typedef struct {
     int64_t pool_pages;      /* the null page included */
+    int64_t window_pages;    /* the same of windows; 1: there are none */
     int64_t pool_states;     /* slots of recurrent state, the null one included; 1: there is none */
     uint32_t context_length; /* that fits */
 } SundogMemoryPlan;
 
+/* Pages of windows are as many as a step of the most tokens needs, and for each context two sequences' windows:
+ * of one that runs, and of one that is kept; but no more than there are pages. */
 /* States take at most an eighth of what is left, of which at least two fit (one sequence and the state that
  * the last one left). Never more pages than max_sequences whole contexts need; and one whole context, where that takes at
  * most three quarters of what is left, rather than a quarter. False (G_IO_ERROR_NO_SPACE, with what to do about it) where not

@@ -47,6 +47,27 @@ copy_page(int32_t from, int32_t to, void *data)
 }
 
 static void
+copy_window(int32_t from, int32_t to, void *data)
+{
+    SundogReplayRunner *runner = data;
+    sundog_replay_copy_window(runner->replay, from, to);
+}
+
+static void
+read_window(int32_t page, void *bytes, void *data)
+{
+    SundogReplayRunner *runner = data;
+    sundog_replay_read_window(runner->replay, page, bytes);
+}
+
+static void
+write_window(int32_t page, const void *bytes, void *data)
+{
+    SundogReplayRunner *runner = data;
+    sundog_replay_write_window(runner->replay, page, bytes);
+}
+
+static void
 copy_state(int32_t from, int32_t to, void *data)
 {
     SundogReplayRunner *runner = data;
@@ -177,6 +198,23 @@ add_states(SundogReplayRunner *runner, const SundogCore *core)
     table->max.n_sequences = MIN(table->max.n_sequences, (uint32_t)table->pool_states - 1);
 }
 
+/* Pages of windows, where the core has such. */
+static void
+add_windows(SundogReplayRunner *runner, const SundogCore *core)
+{
+    SundogStepRunner *table = &runner->table;
+    table->window_tokens = sundog_core_get_cache(core)->window_tokens;
+    if (table->window_tokens == 0)
+        return;
+    table->window_pages =
+        (int32_t)sundog_replay_get_bounds(runner->replay)->values[SUNDOG_VARIABLE_WINDOW_PAGES];
+    table->window_table = sundog_replay_get_buffer(runner->replay, "window_table");
+    table->copy_window = copy_window;
+    table->window_bytes = sundog_replay_get_window_bytes(runner->replay);
+    table->read_window = read_window;
+    table->write_window = write_window;
+}
+
 SundogReplayRunner *
 sundog_replay_runner_new(SundogReplay *replay, const SundogCore *core, GError **error)
 {
@@ -188,6 +226,7 @@ sundog_replay_runner_new(SundogReplay *replay, const SundogCore *core, GError **
         .n_vocabulary = sundog_core_get_info(core)->n_vocabulary,
         .page_tokens = sundog_core_get_cache(core)->page_tokens,
         .pool_pages = (int32_t)bounds->values[SUNDOG_VARIABLE_POOL_PAGES],
+        .window_pages = 1,
         .pool_states = 1,
         .max_drafts = get_max_drafts(core),
         .forward = forward,
@@ -209,6 +248,7 @@ sundog_replay_runner_new(SundogReplay *replay, const SundogCore *core, GError **
         return NULL;
     }
     runner->table.scores = find_scores(runner);
+    add_windows(runner, core);
     add_states(runner, core);
     return g_steal_pointer(&runner);
 }
@@ -241,6 +281,8 @@ sundog_replay_runner_warm(SundogReplayRunner *runner, GError **error)
     table->first_row[1] = 1;
     table->page_table[0] =
         1; /* the first that can be leased: what is in it is written before read */
+    if (table->window_table)
+        table->window_table[0] = 1;
     if (table->token_types)
         table->token_types[0] = 0;
     if (table->n_outputs > 0)

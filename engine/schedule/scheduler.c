@@ -75,11 +75,15 @@ sundog_scheduler_new(const SundogSchedulerOptions *options, const SundogStepRunn
                                                .sequence_pages = runner->max.sequence_pages,
                                                .max_kept_pages = options->max_kept_pages,
                                                .copy_page = runner->copy_page,
+                                               .n_windows = runner->window_pages,
+                                               .window_tokens = runner->window_tokens,
+                                               .step_tokens = runner->max.n_tokens,
+                                               .copy_window = runner->copy_window,
                                                .n_states = runner->pool_states,
                                                .copy_state = runner->copy_state,
                                                .recorder = options->recorder,
                                                .data = runner->data});
-    scheduler->batch = sundog_step_batch_new(runner);
+    scheduler->batch = sundog_step_batch_new(runner, scheduler->cache);
     scheduler->constraints = sundog_constraints_new();
     sundog_step_budget_init(&scheduler->budget, runner->max.n_tokens, scheduler->options.gap_us);
     scheduler->drafting = sundog_drafting_new(runner->max.n_sequences);

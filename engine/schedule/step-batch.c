@@ -4,10 +4,11 @@
 #include <string.h>
 
 SundogStepBatch *
-sundog_step_batch_new(const SundogStepRunner *runner)
+sundog_step_batch_new(const SundogStepRunner *runner, SundogCache *cache)
 {
     SundogStepBatch *batch = g_new0(SundogStepBatch, 1);
     batch->runner = runner;
+    batch->cache = cache;
     batch->requests = g_new0(SundogRequest *, runner->max.n_sequences);
     return batch;
 }
@@ -92,6 +93,8 @@ sundog_step_batch_add(SundogStepBatch *batch, SundogRequest *request, uint32_t n
 
     request->n_rows = n_rows + n_drafts;
     request->n_drafts = n_drafts;
+    sundog_cache_hold_windows(batch->cache, &request->state,
+                              request->state.n_valid + request->n_rows);
     add_rows(batch, request);
     runner->start_position[size->n_sequences] = (int32_t)request->state.n_valid;
     if (runner->state_slot)
@@ -118,6 +121,14 @@ fill_page_table(const SundogStepBatch *batch, uint32_t sequence)
     memcpy(row, request->state.pages, n_pages * sizeof *row);
     for (uint32_t i = n_pages; i < width; i++)
         row[i] = SUNDOG_NULL_PAGE;
+}
+
+static void
+fill_window_table(const SundogStepBatch *batch, uint32_t sequence)
+{
+    uint32_t width = batch->size.sequence_pages;
+    sundog_cache_fill_windows(batch->cache, &batch->requests[sequence]->state,
+                              batch->runner->window_table + (size_t)sequence * width, width);
 }
 
 static void
@@ -150,6 +161,8 @@ sundog_step_batch_finish(SundogStepBatch *batch)
     for (uint32_t i = 0; i < batch->size.n_sequences; i++) {
         const SundogRequest *request = batch->requests[i];
         fill_page_table(batch, i);
+        if (batch->runner->window_table)
+            fill_window_table(batch, i);
         fill_given(batch, request);
         if (request->logit_row != UINT32_MAX)
             fill_sampling(batch, request);

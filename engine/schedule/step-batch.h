@@ -11,11 +11,13 @@
 
 typedef struct {
     const SundogStepRunner *runner;
+    SundogCache *cache; /* borrowed */
     SundogStepSize size;
     SundogRequest **requests; /* [size.n_sequences] in their order in the step; borrowed */
 } SundogStepBatch;
 
-SundogStepBatch *sundog_step_batch_new(const SundogStepRunner *runner);
+/* Of sequences of a cache, which holds their windows' pages for each step. */
+SundogStepBatch *sundog_step_batch_new(const SundogStepRunner *runner, SundogCache *cache);
 void sundog_step_batch_free(SundogStepBatch *batch);
 
 void sundog_step_batch_begin(SundogStepBatch *batch);

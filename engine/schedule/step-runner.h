@@ -27,7 +27,9 @@ typedef struct {
     SundogStepSize max;
     uint32_t n_vocabulary;
     uint32_t page_tokens;
-    int32_t pool_pages;  /* the null page included */
+    int32_t pool_pages;   /* the null page included */
+    int32_t window_pages; /* the same of windows, of window_tokens tokens; 1: there are none */
+    uint32_t window_tokens;
     int32_t pool_states; /* slots of recurrent state, the null one included; 1: there is none */
     uint32_t
         max_drafts; /* rows that a step may take back of a sequence; 0 where its state or the bits
@@ -39,7 +41,8 @@ typedef struct {
     int32_t *token_sequence;
     int32_t *first_row;
     int32_t *start_position;
-    int32_t *page_table; /* [n_sequences, sequence_pages] */
+    int32_t *page_table;   /* [n_sequences, sequence_pages] */
+    int32_t *window_table; /* the same of windows; NULL where there are none */
     int32_t *logit_rows;
     int32_t *state_slot; /* [n_sequences]; NULL where there is no recurrent state */
     /* Of a core that gives vectors or scores, where everything is NULL from logit_rows to scores: the type
@@ -65,12 +68,18 @@ typedef struct {
     bool (*sample)(void *data, const SundogStepSize *size, GError **error);
     /* Copies one page of every layer. */
     void (*copy_page)(int32_t from, int32_t to, void *data);
+    /* Copies one page of windows; NULL where there are none. */
+    void (*copy_window)(int32_t from, int32_t to, void *data);
     /* Copies one slot of recurrent state of every layer; NULL where there is none. */
     void (*copy_state)(int32_t from, int32_t to, void *data);
     /* Between a page of every layer and bytes [page_bytes]; page_bytes is 0 where there is no way. */
     size_t page_bytes;
     void (*read_page)(int32_t page, void *bytes, void *data);
     void (*write_page)(int32_t page, const void *bytes, void *data);
+    /* The same of a page of windows. */
+    size_t window_bytes;
+    void (*read_window)(int32_t page, void *bytes, void *data);
+    void (*write_window)(int32_t page, const void *bytes, void *data);
     /* The same of a slot of recurrent state. */
     size_t state_bytes;
     void (*read_state)(int32_t slot, void *bytes, void *data);

@@ -17,15 +17,39 @@ get_bytes(JsonObject *object, const char *name)
     return (uint64_t)CLAMP(number, 0, 1e15);
 }
 
+/* The core's cache scheme of that name, or NULL. */
+static JsonObject *
+find_scheme(const SundogCoreText *core, const char *name)
+{
+    JsonArray *schemes = sundog_json_get_array(core->manifest, "cache");
+    for (guint i = 0; schemes && i < json_array_get_length(schemes); i++) {
+        JsonObject *scheme = sundog_json_get_element(schemes, i);
+        if (strcmp(sundog_json_get_string(scheme, "scheme", ""), name) == 0)
+            return scheme;
+    }
+    return NULL;
+}
+
+/* As engine/schedule/memory-plan.h has it: two sequences' windows for each context, and a step's. */
+static uint64_t
+count_windows(const SundogCoreText *core, JsonObject *window, uint64_t page_tokens,
+              uint64_t n_pages)
+{
+    JsonObject *bounds = sundog_json_get_object(core->manifest, "variables");
+    return MIN(n_pages,
+               2 + get_bytes(bounds, "tokens") / page_tokens + 2 * get_bytes(window, "held_pages"));
+}
+
 static uint64_t
 get_context_bytes(const SundogCoreText *core)
 {
-    JsonArray *schemes = sundog_json_get_array(core->manifest, "cache");
-    JsonObject *paged =
-        schemes && json_array_get_length(schemes) > 0 ? sundog_json_get_element(schemes, 0) : NULL;
+    JsonObject *paged = find_scheme(core, "paged"), *window = find_scheme(core, "window");
     uint64_t page_tokens = MAX(get_bytes(paged, "page_tokens"), 1);
     uint64_t n_pages = core->context_length / page_tokens + 2;
     double n_bytes = (double)n_pages * (double)get_bytes(paged, "page_bytes");
+    if (window)
+        n_bytes += (double)count_windows(core, window, page_tokens, n_pages) *
+                   (double)get_bytes(window, "page_bytes");
     return (uint64_t)MIN(n_bytes, 1e15);
 }
 

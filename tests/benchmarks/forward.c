@@ -89,6 +89,7 @@ run_step(SundogReplay *replay, int32_t n_parts, int32_t start, int32_t n)
     int32_t *start_position = sundog_replay_get_buffer(replay, "start_position");
     int32_t *logit_rows = sundog_replay_get_buffer(replay, "logit_rows");
     int32_t *table = sundog_replay_get_buffer(replay, "page_table");
+    int32_t *windows = sundog_replay_get_buffer(replay, "window_table");
     int32_t *tokens = sundog_replay_get_buffer(replay, "tokens");
     int32_t *positions = sundog_replay_get_buffer(replay, "positions");
     int32_t *sequence = sundog_replay_get_buffer(replay, "token_sequence");
@@ -96,6 +97,8 @@ run_step(SundogReplay *replay, int32_t n_parts, int32_t start, int32_t n)
     shape.values[SUNDOG_VARIABLE_TOKENS] = n * n_parts;
     shape.values[SUNDOG_VARIABLE_SEQUENCES] = shape.values[SUNDOG_VARIABLE_LOGIT_ROWS] = n_parts;
     shape.values[SUNDOG_VARIABLE_SEQUENCE_PAGES] = n_pages;
+    for (int32_t i = 0; windows != NULL && i < n_parts * n_pages; i++)
+        windows[i] = i + 1;
     for (int32_t s = 0; s < n_parts; s++) {
         first_row[s] = s * n;
         start_position[s] = start;

@@ -1,7 +1,7 @@
 /*
  * The cache against a naive reference. The fake memory of a page holds, for each slot, the tokens
  * that its state was computed from as a hash; whatever is reused must hold exactly the hashes of the
- * sequence that reuses it.
+ * sequence that reuses it. Of pages of windows that holds for what the next token sees.
  */
 
 #include "engine/cache/cache.h"
@@ -12,8 +12,10 @@
 #define SEQUENCE_PAGES 16
 #define MAX_TOKENS (PAGE_TOKENS * SEQUENCE_PAGES)
 #define MAX_PAGES 4096
+#define WINDOW_TOKENS 6
 
 static uint64_t memory[MAX_PAGES][PAGE_TOKENS];
+static uint64_t window_memory[MAX_PAGES][PAGE_TOKENS];
 
 typedef struct {
     SundogSequenceState state;
@@ -37,25 +39,57 @@ copy_page(int32_t from, int32_t to, void *data)
     memcpy(memory[to], memory[from], sizeof memory[to]);
 }
 
+static void
+copy_window(int32_t from, int32_t to, void *data)
+{
+    g_assert_cmpint(from, !=, SUNDOG_NULL_PAGE);
+    g_assert_cmpint(to, !=, SUNDOG_NULL_PAGE);
+    g_assert_cmpint(from, !=, to);
+    memcpy(window_memory[to], window_memory[from], sizeof window_memory[to]);
+}
+
 static SundogCache *
-new_cache(int32_t n_pages, int32_t max_kept)
+new_windowed_cache(int32_t n_pages, int32_t max_kept, int32_t n_windows)
 {
     memset(memory, 0, sizeof memory);
+    memset(window_memory, 0, sizeof window_memory);
     return sundog_cache_new(&(SundogCacheOptions){.n_pages = n_pages,
                                                   .page_tokens = PAGE_TOKENS,
                                                   .sequence_pages = SEQUENCE_PAGES,
                                                   .max_kept_pages = max_kept,
-                                                  .copy_page = copy_page});
+                                                  .copy_page = copy_page,
+                                                  .n_windows = n_windows,
+                                                  .window_tokens = WINDOW_TOKENS,
+                                                  .step_tokens = MAX_TOKENS,
+                                                  .copy_window = copy_window});
 }
 
-/* As a step would: writes the state of positions n_valid to n. No shared page may be touched. */
-static void
-compute(Sequence *sequence, uint32_t n)
+static SundogCache *
+new_cache(int32_t n_pages, int32_t max_kept)
 {
-    for (uint32_t p = sequence->state.n_valid; p < n; p++) {
+    return new_windowed_cache(n_pages, max_kept, 0);
+}
+
+/* As a step would: reads what the first of its tokens sees, and writes the state of positions n_valid to n.
+ * No shared page may be touched. */
+static void
+compute(SundogCache *cache, Sequence *sequence, uint32_t n)
+{
+    int32_t windows[SEQUENCE_PAGES];
+    uint32_t n_valid = sequence->state.n_valid;
+    sundog_cache_hold_windows(cache, &sequence->state, n);
+    sundog_cache_fill_windows(cache, &sequence->state, windows, SEQUENCE_PAGES);
+    bool has_windows = windows[(n - 1) / PAGE_TOKENS] != SUNDOG_NULL_PAGE;
+    for (uint32_t p = n_valid - MIN(n_valid, WINDOW_TOKENS - 1); has_windows && p < n_valid; p++) {
+        g_assert_cmpuint(window_memory[windows[p / PAGE_TOKENS]][p % PAGE_TOKENS], ==,
+                         token_hash(sequence->tokens, p + 1));
+    }
+    for (uint32_t p = n_valid; p < n; p++) {
         g_assert_cmpuint(p / PAGE_TOKENS, >=, sequence->state.n_shared);
-        memory[sequence->state.pages[p / PAGE_TOKENS]][p % PAGE_TOKENS] =
-            token_hash(sequence->tokens, p + 1);
+        uint64_t hash = token_hash(sequence->tokens, p + 1);
+        memory[sequence->state.pages[p / PAGE_TOKENS]][p % PAGE_TOKENS] = hash;
+        g_assert_true(!has_windows || windows[p / PAGE_TOKENS] != SUNDOG_NULL_PAGE);
+        window_memory[windows[p / PAGE_TOKENS]][p % PAGE_TOKENS] = hash;
     }
 }
 
@@ -81,7 +115,7 @@ open_sequence(SundogCache *cache, Sequence *sequence, bool keeps)
 static void
 advance(SundogCache *cache, Sequence *sequence, uint32_t n)
 {
-    compute(sequence, n);
+    compute(cache, sequence, n);
     sundog_cache_advance(cache, &sequence->state, sequence->tokens, n);
     check_memory(sequence);
 }
@@ -244,6 +278,52 @@ test_full_pool(void)
     close_sequence(cache, &a);
 }
 
+/* What fell out of the window is gone where another needs the room, and a beginning whose window is gone is not
+ * taken for known. */
+static void
+test_windows(void)
+{
+    int32_t n_least = 2 + SEQUENCE_PAGES + 5; /* one sequence of all that a step takes */
+    g_autoptr(SundogCache) cache = new_windowed_cache(200, -1, n_least);
+    g_autoptr(SundogCache) plenty = new_windowed_cache(200, -1, 200);
+    const char *first = "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz0123456789";
+    const char *second = "ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    for (uint32_t i = 0; i < 2; i++) {
+        SundogCache *each = i == 0 ? cache : plenty;
+        g_assert_cmpuint(run_text(each, first), ==, 0);
+        g_assert_cmpuint(run_text(each, first), ==, 61);
+        g_assert_cmpuint(run_text(each, second), ==, 0);
+        /* The end of the first was held last of it. */
+        g_assert_cmpuint(run_text(each, "abcdefghijklX"), ==, i == 0 ? 0 : 12);
+        g_assert_cmpuint(run_text(each, first), ==, 61);
+    }
+    Sequence a = {0}, b = {0};
+    set_tokens(&a, first);
+    set_tokens(&b, second);
+    g_assert_true(open_sequence(cache, &a, true));
+    g_assert_false(open_sequence(cache, &b, true)); /* nothing is left to promise */
+    close_sequence(cache, &a);
+    g_assert_true(open_sequence(cache, &b, true));
+    close_sequence(cache, &b);
+}
+
+/* Guesses that are taken back leave the window of what stays. */
+static void
+test_windows_of_guesses(void)
+{
+    g_autoptr(SundogCache) cache = new_windowed_cache(40, -1, 2 + SEQUENCE_PAGES + 5);
+    Sequence sequence = {0};
+    set_tokens(&sequence, "abcdefghijklmnopqrstuvwxyz0123");
+    g_assert_true(open_sequence(cache, &sequence, true));
+    advance(cache, &sequence, 16);
+    compute(cache, &sequence, 20);
+    sundog_cache_extend(cache, &sequence.state, 20);
+    sundog_cache_advance(cache, &sequence.state, sequence.tokens, 17);
+    advance(cache, &sequence, 30);
+    close_sequence(cache, &sequence);
+    g_assert_cmpuint(run_text(cache, "abcdefghijklmnopqrstuvwxyz0123"), ==, 29);
+}
+
 /* The random test */
 
 typedef struct {
@@ -360,9 +440,9 @@ check_accounts(World *world)
 }
 
 static void
-run_random(int32_t n_pages, int32_t max_kept, bool exact, uint32_t n_actions)
+run_random(int32_t n_pages, int32_t max_kept, int32_t n_windows, bool exact, uint32_t n_actions)
 {
-    World world = {.cache = new_cache(n_pages, max_kept),
+    World world = {.cache = new_windowed_cache(n_pages, max_kept, n_windows),
                    .random = g_rand_new_with_seed(7 + (guint32)n_pages),
                    .known = g_array_new(FALSE, FALSE, sizeof(Known)),
                    .exact = exact};
@@ -382,15 +462,25 @@ run_random(int32_t n_pages, int32_t max_kept, bool exact, uint32_t n_actions)
 static void
 test_random_exact(void)
 {
-    run_random(MAX_PAGES, -1, true, 2000);
+    run_random(MAX_PAGES, -1, 0, true, 2000);
+    run_random(MAX_PAGES, -1, MAX_PAGES, true, 2000);
 }
 
 static void
 test_random_evicting(void)
 {
-    run_random(40, -1, false, 3000);
-    run_random(20, 5, false, 3000);
-    run_random(17, 0, false, 3000);
+    run_random(40, -1, 0, false, 3000);
+    run_random(20, 5, 0, false, 3000);
+    run_random(17, 0, 0, false, 3000);
+}
+
+static void
+test_random_windows(void)
+{
+    run_random(MAX_PAGES, -1, 2 + SEQUENCE_PAGES + 5, false, 3000);
+    run_random(60, -1, 2 + SEQUENCE_PAGES + 14, false, 3000);
+    run_random(40, 5, 40, false, 3000);
+    run_random(25, 0, 2 + SEQUENCE_PAGES + 5, false, 3000);
 }
 
 int
@@ -405,6 +495,9 @@ main(int argc, char **argv)
     g_test_add_func("/cache/eviction-order", test_eviction_order);
     g_test_add_func("/cache/bound", test_bound);
     g_test_add_func("/cache/full-pool", test_full_pool);
+    g_test_add_func("/cache/windows", test_windows);
+    g_test_add_func("/cache/windows-of-guesses", test_windows_of_guesses);
+    g_test_add_func("/cache/random-windows", test_random_windows);
     g_test_add_func("/cache/random-exact", test_random_exact);
     g_test_add_func("/cache/random-evicting", test_random_evicting);
     return g_test_run();

@@ -12,9 +12,13 @@
 #define N_PAGES 64
 #define PAGE_BYTES 1000
 #define N_STATES 6
+#define WINDOW_TOKENS 6
+/* A sequence's, a step's, one for copies, and the null page. */
+#define FEWEST_WINDOWS (5 + 2 + 1 + 1)
 
 static uint8_t memory[N_PAGES][PAGE_BYTES];
 static uint64_t slots[N_STATES];
+static uint64_t windows[N_PAGES][PAGE_TOKENS];
 static char *folder;
 
 typedef struct {
@@ -43,6 +47,24 @@ write_page(int32_t page, const void *bytes, void *data)
 }
 
 static void
+copy_window(int32_t from, int32_t to, void *data)
+{
+    memcpy(windows[to], windows[from], sizeof *windows);
+}
+
+static void
+read_window(int32_t page, void *bytes, void *data)
+{
+    memcpy(bytes, windows[page], sizeof *windows);
+}
+
+static void
+write_window(int32_t page, const void *bytes, void *data)
+{
+    memcpy(windows[page], bytes, sizeof *windows);
+}
+
+static void
 copy_state(int32_t from, int32_t to, void *data)
 {
     slots[to] = slots[from];
@@ -60,9 +82,10 @@ write_state(int32_t slot, const void *bytes, void *data)
     memcpy(&slots[slot], bytes, sizeof *slots);
 }
 
-/* A cache as a new process has it: nothing is left in memory. n_states up to 1: nothing is recurrent. */
+/* A cache as a new process has it: nothing is left in memory. n_states up to 1: nothing is recurrent; and of
+ * n_windows no window has pages of its own. */
 static void
-start_with(World *world, uint8_t key, uint64_t max_bytes, int32_t n_states)
+start_with(World *world, uint8_t key, uint64_t max_bytes, int32_t n_states, int32_t n_windows)
 {
     g_autoptr(GError) error = NULL;
     SundogPageRecorderOptions options = {.store =
@@ -73,12 +96,16 @@ start_with(World *world, uint8_t key, uint64_t max_bytes, int32_t n_states)
                                          .page_bytes = PAGE_BYTES,
                                          .read_page = read_page,
                                          .write_page = write_page,
+                                         .window_bytes = n_windows > 1 ? sizeof *windows : 0,
+                                         .read_window = read_window,
+                                         .write_window = write_window,
                                          .n_states = n_states,
                                          .state_bytes = n_states > 1 ? sizeof *slots : 0,
                                          .read_state = read_state,
                                          .write_state = write_state};
     g_assert_no_error(error);
     memset(memory, 0, sizeof memory);
+    memset(windows, 0, sizeof windows);
     memset(slots, 0, sizeof slots);
     memset(world, 0, sizeof *world);
     world->state.pages = world->pages;
@@ -88,6 +115,10 @@ start_with(World *world, uint8_t key, uint64_t max_bytes, int32_t n_states)
                                                           .sequence_pages = SEQUENCE_PAGES,
                                                           .max_kept_pages = -1,
                                                           .copy_page = copy_page,
+                                                          .n_windows = n_windows,
+                                                          .window_tokens = WINDOW_TOKENS,
+                                                          .step_tokens = WINDOW_TOKENS,
+                                                          .copy_window = copy_window,
                                                           .n_states = n_states,
                                                           .copy_state = copy_state,
                                                           .recorder = world->recorder});
@@ -96,7 +127,7 @@ start_with(World *world, uint8_t key, uint64_t max_bytes, int32_t n_states)
 static void
 start(World *world, uint8_t key, uint64_t max_bytes)
 {
-    start_with(world, key, max_bytes, 1);
+    start_with(world, key, max_bytes, 1, 0);
 }
 
 static void
@@ -306,6 +337,53 @@ test_budget(void)
     g_assert_cmpuint(empty_folder(), <=, 10);
 }
 
+/* A step that reads its window and writes behind it. */
+static void
+compute_windowed(World *world, const uint32_t *tokens, uint32_t n_tokens)
+{
+    int32_t row[SEQUENCE_PAGES];
+    uint32_t n_valid = world->state.n_valid;
+    sundog_cache_hold_windows(world->cache, &world->state, n_tokens);
+    sundog_cache_fill_windows(world->cache, &world->state, row, SEQUENCE_PAGES);
+    for (uint32_t n = n_valid - MIN(n_valid, WINDOW_TOKENS - 1); n < n_tokens; n++) {
+        uint64_t *at = &windows[row[n / PAGE_TOKENS]][n % PAGE_TOKENS];
+        g_assert_cmpint(row[n / PAGE_TOKENS], !=, SUNDOG_NULL_PAGE);
+        if (n < n_valid)
+            g_assert_cmpuint(*at, ==, token_hash(tokens, n + 1));
+        else
+            *at = token_hash(tokens, n + 1);
+    }
+    compute(world, tokens, n_tokens);
+}
+
+static uint32_t
+keep_windowed(uint32_t n_tokens)
+{
+    World world;
+    uint32_t tokens[MAX_TOKENS];
+    fill_tokens(tokens, 5);
+    start_with(&world, 1, 1 << 20, 1, FEWEST_WINDOWS);
+    open_sequence(&world, tokens, n_tokens);
+    uint32_t n_restored = restore(&world, tokens, n_tokens);
+    check_valid(&world, tokens);
+    while (world.state.n_valid < n_tokens)
+        compute_windowed(&world, tokens, MIN(world.state.n_valid + WINDOW_TOKENS, n_tokens));
+    sundog_cache_close_sequence(world.cache, &world.state, tokens, SUNDOG_CLOSE_KEEP);
+    do_chores(&world);
+    end(&world);
+    return n_restored;
+}
+
+/* A sequence is kept whole, though there are pages for its last windows alone. */
+static void
+test_windows(void)
+{
+    g_assert_cmpuint(keep_windowed(62), ==, 0);
+    g_assert_cmpuint(keep_windowed(62), ==, 60);
+    g_assert_cmpuint(keep_windowed(31), ==, 28);
+    empty_folder();
+}
+
 /* Computes a sequence that has recurrent state and keeps its records. Returns how many tokens were there. */
 static uint32_t
 keep_states(uint32_t seed, uint32_t n_tokens)
@@ -313,7 +391,7 @@ keep_states(uint32_t seed, uint32_t n_tokens)
     World world;
     uint32_t tokens[MAX_TOKENS];
     fill_tokens(tokens, seed);
-    start_with(&world, 1, 1 << 20, N_STATES);
+    start_with(&world, 1, 1 << 20, N_STATES, 0);
     open_sequence(&world, tokens, n_tokens);
     uint32_t n_restored = restore(&world, tokens, n_tokens);
     check_valid(&world, tokens);
@@ -382,6 +460,7 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     folder = g_dir_make_tmp("records-XXXXXX", NULL);
+    g_test_add_func("/records/windows", test_windows);
     g_test_add_func("/records/restart", test_restart);
     g_test_add_func("/records/beside-tree", test_beside_tree);
     g_test_add_func("/records/not-kept", test_not_kept);

@@ -82,8 +82,12 @@ fill_part(const CoreRunner *runner, const RunnerPart *part, unsigned index, int3
         input(runner, "positions")[row + i] = part->start + i;
         input(runner, "token_sequence")[row + i] = (int32_t)index;
     }
-    memcpy(input(runner, "page_table") + index * (unsigned)n_pages, runner->pages[part->sequence],
-           (size_t)n_pages * sizeof(int32_t));
+    int32_t *tables[] = {input(runner, "page_table"),
+                         sundog_replay_get_buffer(runner->replay, "window_table")};
+    for (size_t t = 0; t < G_N_ELEMENTS(tables); t++)
+        if (tables[t] != NULL)
+            memcpy(tables[t] + index * (unsigned)n_pages, runner->pages[part->sequence],
+                   (size_t)n_pages * sizeof(int32_t));
     return row + part->n_tokens;
 }
 

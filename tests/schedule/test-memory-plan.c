@@ -49,6 +49,38 @@ test_fits(void)
 }
 
 static int64_t
+count_windows(SundogMemoryNeeds needs, int64_t pool_pages)
+{
+    SundogMemoryPlan plan;
+    g_autoptr(GError) error = NULL;
+    g_assert_true(sundog_memory_plan_make(&plan, &needs, &error));
+    g_assert_cmpint(plan.pool_pages, ==, pool_pages);
+    return plan.window_pages;
+}
+
+/* Windows of 512 tokens hold at most 11 pages, a step of 512 takes 8, and there is a null page and one for
+ * copies. */
+static void
+test_windows(void)
+{
+    SundogMemoryNeeds needs = plain;
+    g_assert_cmpint(count_windows(needs, 128 * 8 + 1), ==, 1);
+    needs.window_bytes = 5 * MIB;
+    needs.window_tokens = needs.step_tokens = 512;
+    needs.available_bytes = 100000 * MIB;
+    g_assert_cmpint(count_windows(needs, 128 * 8 + 1), ==, 10 + 8 * 22);
+    needs.n_contexts = 1;
+    g_assert_cmpint(count_windows(needs, 129), ==, 10 + 22);
+    needs.cache_bytes = (128 + 32 * 5) * MIB;
+    g_assert_cmpint(count_windows(needs, 128), ==, 10 + 22);
+    needs.cache_bytes = 60 * MIB; /* each page has its window */
+    g_assert_cmpint(count_windows(needs, 10), ==, 10);
+    needs.cache_bytes = 9 * MIB;
+    SundogMemoryPlan plan;
+    g_assert_false(sundog_memory_plan_make(&plan, &needs, NULL));
+}
+
+static int64_t
 count_states(SundogMemoryNeeds needs)
 {
     SundogMemoryPlan plan;
@@ -105,6 +137,7 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/memory-plan/windows", test_windows);
     g_test_add_func("/memory-plan/fits", test_fits);
     g_test_add_func("/memory-plan/refused", test_refused);
     g_test_add_func("/memory-plan/states", test_states);
