@@ -3,6 +3,7 @@
 #include "engine/server/listener.h"
 
 #include "engine/library/timer.h"
+#include "engine/server/silent-connections.h"
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/resource.h>
@@ -12,6 +13,7 @@
 /* After accepting failed (no descriptors left), and while at the bound. */
 #define PAUSE_MS 50
 #define CONNECTION_KEY "sundog-connection"
+#define REMOTE_KEY "sundog-remote-address"
 
 /* Kept with the remote address, which libsoup hands on with every message of the connection. */
 typedef struct {
@@ -31,7 +33,8 @@ struct SundogListener {
     unsigned *n_connections; /* outlives the listener, with the last connection */
     unsigned idle_seconds;
     GHashTable *connections; /* Connection, borrowed */
-    guint sweep_timer;       /* while there are connections */
+    SundogSilentConnections *silent;
+    guint sweep_timer; /* while there are connections */
 };
 
 static void watch(SundogListener *listener);
@@ -115,21 +118,33 @@ pause_accepting(SundogListener *listener)
 /* libsoup hands the addresses given here on with every message of the connection; so the remote one
  * carries the way back to the connection. */
 static void
+on_spoke(GSocketConnection *stream, void *data)
+{
+    SundogListener *listener = data;
+    g_autoptr(GSocketConnection) connection = stream;
+    GSocket *socket = g_socket_connection_get_socket(connection);
+    g_autoptr(GSocketAddress) local = g_socket_get_local_address(socket, NULL);
+    GSocketAddress *remote = g_object_get_data(G_OBJECT(connection), REMOTE_KEY);
+    if (local)
+        soup_server_accept_iostream(listener->soup, G_IO_STREAM(connection), local, remote, NULL);
+}
+
+static void
 take_connection(SundogListener *listener, GSocket *socket)
 {
     g_socket_set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1, NULL);
     g_socket_set_keepalive(socket, true);
-    g_autoptr(GSocketConnection) connection = g_socket_connection_factory_create_connection(socket);
-    g_autoptr(GSocketAddress) local = g_socket_get_local_address(socket, NULL);
-    g_autoptr(GSocketAddress) remote = g_socket_get_remote_address(socket, NULL);
-    if (!local || !remote)
+    GSocketAddress *remote = g_socket_get_remote_address(socket, NULL);
+    if (!remote)
         return;
+    GSocketConnection *connection = g_socket_connection_factory_create_connection(socket);
     g_object_set_data_full(G_OBJECT(remote), CONNECTION_KEY, connection_new(listener, connection),
                            connection_free);
+    g_object_set_data_full(G_OBJECT(connection), REMOTE_KEY, remote, g_object_unref);
     (*listener->n_connections)++;
     g_object_weak_ref(G_OBJECT(connection), on_connection_gone,
                       g_rc_box_acquire(listener->n_connections));
-    soup_server_accept_iostream(listener->soup, G_IO_STREAM(connection), local, remote, NULL);
+    sundog_silent_connections_add(listener->silent, connection);
 }
 
 static gboolean
@@ -248,7 +263,8 @@ sundog_listener_new(SoupServer *soup, const char *address, unsigned port, unsign
     listener->n_connections = g_rc_box_new0(unsigned);
     listener->idle_seconds = idle_seconds;
     listener->connections = g_hash_table_new(NULL, NULL);
-    if (!keep_connections(listener, error)) {
+    listener->silent = sundog_silent_connections_new(on_spoke, listener, error);
+    if (!listener->silent || !keep_connections(listener, error)) {
         sundog_listener_free(listener);
         return NULL;
     }
@@ -267,6 +283,7 @@ sundog_listener_free(SundogListener *listener)
     }
     sundog_timer_stop(&listener->pause_timer);
     sundog_timer_stop(&listener->sweep_timer);
+    sundog_silent_connections_free(listener->silent);
     GHashTableIter iter;
     void *key;
     g_hash_table_iter_init(&iter, listener->connections);
@@ -276,7 +293,7 @@ sundog_listener_free(SundogListener *listener)
     g_socket_close(listener->socket, NULL);
     g_object_unref(listener->socket);
     g_rc_box_release(listener->n_connections);
-    g_main_context_unref(listener->idle);
+    g_clear_pointer(&listener->idle, g_main_context_unref);
     g_free(listener);
 }
 
