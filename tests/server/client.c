@@ -219,7 +219,6 @@ stream_open_with(uint16_t port, const char *path, const char *headers, const cha
     write_bytes(stream->connection, request->str, request->len);
     stream->input = make_input(stream->connection);
     stream->head = read_head(stream->input);
-    stream->head_us = g_get_monotonic_time();
     stream->status = status_of(stream->head);
     stream->is_chunked = strstr(stream->head, "chunked") != NULL;
     stream->text = g_string_new(NULL);

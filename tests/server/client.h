@@ -40,7 +40,6 @@ typedef struct {
     char *head;
     GString *text; /* undecoded lines */
     int64_t opened_us;
-    int64_t head_us; /* when the headers had come */
     bool is_chunked;
 } Stream;
 

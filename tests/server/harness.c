@@ -8,6 +8,7 @@
 #include "engine/library/library.h"
 #include "engine/server/json-text.h"
 #include <glib/gstdio.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 
@@ -237,6 +238,7 @@ run_server(void *data)
     harness->options.stopped = on_stopped;
     harness->options.data = harness;
     g_mutex_lock(&harness->mutex);
+    g_assert_cmpint(pthread_getcpuclockid(pthread_self(), &harness->clock), ==, 0);
     harness->server = sundog_server_start(&harness->options, &harness->error);
     if (harness->server)
         harness->port = (uint16_t)sundog_server_get_port(harness->server);
@@ -302,6 +304,14 @@ harness_stop(Harness *harness)
     g_mutex_clear(&harness->mutex);
     g_cond_clear(&harness->started);
     g_free(harness);
+}
+
+double
+harness_get_processor_us(clockid_t clock)
+{
+    struct timespec time;
+    g_assert_cmpint(clock_gettime(clock, &time), ==, 0);
+    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
 }
 
 void

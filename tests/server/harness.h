@@ -8,6 +8,7 @@
 
 #include "engine/server/server.h"
 #include "tests/server/client.h"
+#include <time.h>
 
 #define TINY_IM_START 256
 #define TINY_IM_END 257
@@ -18,6 +19,7 @@
 
 typedef struct {
     GThread *thread;
+    clockid_t clock; /* of the processor's time on that thread */
     GMainContext *context;
     GMainLoop *loop;
     SundogServer *server;
@@ -59,6 +61,8 @@ int harness_get_engine_pid(const char *name);
 Harness *harness_start(const char *core);
 Harness *harness_start_with(const SundogServerOptions *options);
 void harness_stop(Harness *harness);
+/* Of a thread or a process: the same however busy the machine is. */
+double harness_get_processor_us(clockid_t clock);
 /* Waits until /health says 200; the test fails after forty seconds. */
 void harness_wait_ready(const Harness *harness);
 

@@ -200,6 +200,7 @@ test_killed_at_random(void)
         g_usleep((gulong)g_test_rand_int_range(0, LONGEST_US));
         kill(harness_get_engine_pid("tiny"), SIGKILL);
     }
+    harness_wait_for_log("tiny", "\"event\":\"start\"", N_KILLS + 1);
     wait_for_an_answer_each(clients);
     g_atomic_int_set(&is_over, true);
     for (int i = 0; i < N_CLIENTS; i++) {

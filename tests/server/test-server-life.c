@@ -5,11 +5,13 @@
 
 #include "engine/library/library.h"
 #include "engine/library/server-file.h"
+#include "tests/anonymous-memory.h"
 #include "tests/library/small-disk.h"
 #include <glib/gstdio.h>
 #include <malloc.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -138,12 +140,13 @@ test_stop(void)
 
 /* G3: the engine does not outlive a server that is killed, nor the server its parent; each hears of it
  * from the kernel, so that the two seconds they are given hold wherever they get to run. Both in a
- * process that is this test again. */
+ * process that is this test again. The orphaned engine is this process's to reap: not every machine has a
+ * first process that does. */
 static void
 wait_for_end(int pid)
 {
     int64_t deadline = g_get_monotonic_time() + HARNESS_WAIT_US;
-    while (kill(pid, 0) == 0 && g_get_monotonic_time() < deadline)
+    while (waitpid(pid, NULL, WNOHANG) == 0 && g_get_monotonic_time() < deadline)
         g_usleep(10000);
     g_assert_cmpint(kill(pid, 0), !=, 0);
 }
@@ -167,6 +170,7 @@ static void
 test_killed_server(void)
 {
     harness_make_core("tiny", script);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     g_autoptr(GSubprocess) child = start_child("0");
     int engine = harness_get_engine_pid("tiny");
     g_assert_cmpint(kill(engine, 0), ==, 0);
@@ -184,6 +188,7 @@ static void
 test_killed_parent(void)
 {
     harness_make_core("tiny", script);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     g_autoptr(GSubprocess) parent =
         g_subprocess_new(G_SUBPROCESS_FLAGS_NONE, NULL, "sleep", "100", NULL);
     g_autoptr(GSubprocess) child = start_child(g_subprocess_get_identifier(parent));
@@ -223,17 +228,8 @@ test_full_disk(void)
     small_disk_unmount(sundog_paths_get_models());
 }
 
-/* G9: many requests and many polls leave nothing behind. */
-static size_t
-get_resident_bytes(void)
-{
-    g_autofree char *text = NULL;
-    g_assert_true(g_file_get_contents("/proc/self/statm", &text, NULL, NULL));
-    const char *second = strchr(text, ' ');
-    return (size_t)g_ascii_strtoull(second, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
-}
-
-/* Of all lengths, streamed and not, of two dialects, and wrong ones. */
+/* G9: many requests and many polls leave nothing behind; of all lengths, streamed and not, of two
+ * dialects, and wrong ones. */
 static void
 send_many(const Harness *harness, int n)
 {
@@ -250,6 +246,20 @@ send_many(const Harness *harness, int n)
     }
 }
 
+/* How much more memory is in use after so many requests and polls. */
+static int64_t
+measure_growth(const Harness *harness, int n)
+{
+    malloc_trim(0);
+    int64_t before = anonymous_memory_get(getpid());
+    send_many(harness, n);
+    malloc_trim(0);
+    int64_t growth = anonymous_memory_get(getpid()) - before;
+    g_test_message("%" G_GINT64_FORMAT " KB, %" G_GINT64_FORMAT " more after %d requests and polls",
+                   before >> 10, growth >> 10, n);
+    return growth;
+}
+
 static void
 test_memory(void)
 {
@@ -261,15 +271,13 @@ test_memory(void)
     g_autoptr(Harness) harness = harness_start("tiny");
     harness_wait_ready(harness);
     send_many(harness, N_TIMES / 10);
-    malloc_trim(0);
-    size_t before = get_resident_bytes();
-    send_many(harness, N_TIMES);
-    malloc_trim(0);
-    size_t after = get_resident_bytes();
-    g_test_message("%zu KB before, %zu KB after %d requests and polls", before >> 10, after >> 10,
-                   N_TIMES);
-    /* Some 100 bytes a request, and the allocator's own noise, would still be no leak of requests. */
-    g_assert_cmpuint(after, <, before + (2u << 20));
+    /* Some 100 bytes a request, and the allocator's own noise, would still be no leak of requests. A leak
+     * is there every time; what else the process once takes is not. */
+    const int64_t most = 2 << 20;
+    int64_t growth = G_MAXINT64;
+    for (int i = 0; i < 3 && growth >= most; i++)
+        growth = measure_growth(harness, N_TIMES);
+    g_assert_cmpint(growth, <, most);
 }
 
 int
