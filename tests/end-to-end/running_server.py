@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -31,12 +30,6 @@ def need(package, starter=True):
         skip(f'the Python package {package} is not installed')
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(('127.0.0.1', 0))
-        return probe.getsockname()[1]
-
-
 class RunningServer:
     """fixed: the one core answers whatever model is asked for; else it lies in the library as NAME.
     models: others in the place of the starter model, each by its name in the library."""
@@ -48,12 +41,19 @@ class RunningServer:
             self.core = os.path.join(folder, name)
             if not os.path.exists(self.core):
                 subprocess.run([SUNDOG, 'prepare', model, '-o', self.core], check=True, stdout=subprocess.DEVNULL)
-        self.port = free_port()
-        self.url = f'http://127.0.0.1:{self.port}'
         words = ['--core', self.core] if fixed else []
-        self.process = subprocess.Popen([SUNDOG, 'serve', '--port', str(self.port), *words],
-                                        stdout=subprocess.DEVNULL)
+        self.process = subprocess.Popen([SUNDOG, 'serve', '--port', '0', *words], stdout=subprocess.DEVNULL)
+        self.port = self.wait(self.read_port)
+        self.url = f'http://127.0.0.1:{self.port}'
         self.wait(lambda: urllib.request.urlopen(self.url + ('/health' if fixed else '/v1/models'), timeout=10))
+
+    def read_port(self):
+        """As the server publishes it, which has chosen it itself: one that is probed first may be another's by then."""
+        with open(os.path.join(os.environ['XDG_RUNTIME_DIR'], 'sundog', 'server.json'), encoding='utf-8') as file:
+            facts = json.load(file)
+        if facts['pid'] != self.process.pid:
+            raise FileNotFoundError('an older server')
+        return facts['port']
 
     def wait(self, action, seconds=120):
         """Until the action raises no OSError."""
@@ -77,7 +77,7 @@ class RunningServer:
 
     def stop(self):
         self.process.terminate()
-        assert self.process.wait(30) == 0, 'the server ends cleanly when asked'
+        assert self.process.wait(60) == 0, 'the server ends cleanly when asked'
 
 
 class OpenAITest(unittest.TestCase):

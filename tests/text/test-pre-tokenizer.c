@@ -3,6 +3,7 @@
 #include "engine/text/tokenizer/pre-tokenizer.h"
 
 #include <string.h>
+#include <time.h>
 
 static SundogPreTokenizer *
 new_pre_tokenizer(const char *name)
@@ -163,11 +164,11 @@ test_every_name_on_long_runs(void)
             while (text->len < 60000)
                 g_string_append(text, patterns[j]);
             g_string_append(text, "x");
-            gint64 begin_us = g_get_monotonic_time();
+            clock_t begin = clock();
             g_assert_cmpuint(count_words(pre_tokenizer, text), >=, 1);
-            gint64 us = g_get_monotonic_time() - begin_us;
-            if (us > G_USEC_PER_SEC)
-                g_error("%s takes %" G_GINT64_FORMAT " us over \"%s\"", names[i], us, patterns[j]);
+            double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
+            if (seconds > 1)
+                g_error("%s takes %g s over \"%s\"", names[i], seconds, patterns[j]);
         }
     }
 }

@@ -4,6 +4,7 @@
 #include "engine/text/template/template.h"
 
 #include <string.h>
+#include <time.h>
 
 static JsonNode *features; /* tests/fixtures/templates/features.json */
 
@@ -150,12 +151,13 @@ test_limits(void)
     };
     for (size_t i = 0; i < G_N_ELEMENTS(sources); i++) {
         g_autoptr(GError) error = NULL;
-        gint64 start = g_get_monotonic_time();
+        clock_t begin = clock();
         g_autoptr(SundogRendering) rendering = render_json(sources[i], "{}", &error);
         g_assert_null(rendering);
         g_assert_error(error, SUNDOG_TEMPLATE_ERROR, SUNDOG_TEMPLATE_ERROR_LIMIT);
-        g_test_message("%.2f s: %s", (double)(g_get_monotonic_time() - start) / 1e6, sources[i]);
-        g_assert_cmpint(g_get_monotonic_time() - start, <, 10 * G_USEC_PER_SEC);
+        double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
+        g_test_message("%.2f s: %s", seconds, sources[i]);
+        g_assert_cmpfloat(seconds, <, 10);
     }
 }
 
@@ -246,14 +248,14 @@ test_long_conversation(void)
         "{% endfor %}{{ ns.all }}",
         &error);
     g_assert_no_error(error);
-    gint64 start = g_get_monotonic_time();
+    clock_t begin = clock();
     g_autoptr(SundogRendering) rendering =
         sundog_template_render(chat_template, variables, 0, &error);
     g_assert_no_error(error);
     size_t n_bytes;
     sundog_rendering_get_text(rendering, &n_bytes);
     g_assert_cmpuint(n_bytes, >, 20000 * 1000);
-    g_assert_cmpint(g_get_monotonic_time() - start, <, 10 * G_USEC_PER_SEC);
+    g_assert_cmpint(clock() - begin, <, 10 * CLOCKS_PER_SEC);
 }
 
 static gpointer
