@@ -26,6 +26,8 @@ SHOTS = os.path.join(os.environ["SUNDOG_TEST_CACHE"], "screenshots")
 HARMLESS = re.compile(r"dbus-daemon|SpiRegistry|^\s*$|at-spi2-registryd|snapshot GtkGizmo \S+ without a current alloc")
 # What GTK calls a widget that nobody named.
 NAMELESS = re.compile(r"^$|^(Gtk|Sundog)[A-Z]\w*$")
+# Far more than anything takes: what waits longer hangs.
+PATIENCE_S = 60
 
 
 class Desktop:
@@ -50,6 +52,16 @@ class Desktop:
         with open(path, "w", encoding="utf-8") as file:
             json.dump(options, file)
 
+    def hold(self, what):
+        """Keeps the scripted server from going on; its head tells at what."""
+        open(self.hold_path(what), "w", encoding="utf-8").close()
+
+    def let_go(self, what):
+        os.remove(self.hold_path(what))
+
+    def hold_path(self, what):
+        return os.path.join(os.environ["XDG_RUNTIME_DIR"], "hold-" + what)
+
     def set_setting(self, key, value):
         path = os.path.join(os.environ["XDG_CONFIG_HOME"], "sundog", "desktop.ini")
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -57,13 +69,13 @@ class Desktop:
             file.write(f"[Sundog]\n{key}={value}\n")
 
     def start(self):
-        """Starts the app and returns the seconds until its window was on the display."""
+        """Starts the app and returns the seconds until its window was on the display, and those of the processor."""
         begun = time.monotonic()
         log = open(self.console, "ab")
         self.process = subprocess.Popen([os.path.join(self.folder, "sundog-desktop")], stdout=log, stderr=log,
                                         env={**os.environ, "G_DEBUG": "fatal-criticals"})
         self.window_id = self.wait(self.find_window, "the window")
-        took = time.monotonic() - begun
+        took = time.monotonic() - begun, read_processor_s(f"/proc/{self.process.pid}/stat")
         self.wait(lambda: self.app() is not None, "the app in the accessibility tree")
         self.focus()
         return took
@@ -76,7 +88,7 @@ class Desktop:
         return found[-1] if found else None
 
     def focus(self):
-        subprocess.run(["xdotool", "windowfocus", "--sync", self.window_id], check=True, timeout=20)
+        subprocess.run(["xdotool", "windowfocus", "--sync", self.window_id], check=True, timeout=PATIENCE_S)
 
     def key(self, *keys):
         for key in keys:
@@ -92,7 +104,7 @@ class Desktop:
         time.sleep(0.5)
 
     def pointer(self, *arguments):
-        subprocess.run(["xdotool", *map(str, arguments)], check=True, timeout=20)
+        subprocess.run(["xdotool", *map(str, arguments)], check=True, timeout=PATIENCE_S)
         time.sleep(0.05)
 
     def place(self, name, x=0.5, y=0.5, last=False, role=None):
@@ -125,7 +137,7 @@ class Desktop:
         if os.path.isdir(SHOTS) and shutil.which("import"):
             subprocess.run(["import", "-window", self.window_id, os.path.join(SHOTS, name + ".png")], check=False)
 
-    def wait(self, what, name, seconds=30):
+    def wait(self, what, name, seconds=PATIENCE_S):
         end = time.monotonic() + seconds
         while True:
             try:
@@ -175,20 +187,29 @@ class Desktop:
         except GLib.Error as error:
             print(error, file=sys.stderr)
 
-    def find(self, name, role=None, last=False, root=None):
-        """The first shown accessible of this exact name, or whose name a compiled pattern finds; below `root` where
-        one is given, since going through a long conversation takes its time."""
+    def find_all(self, name, role=None, root=None):
+        """The shown accessibles of this exact name, or whose name a compiled pattern finds; below `root` where one is
+        given, since going through a long conversation takes its time."""
         matches = name.search if isinstance(name, re.Pattern) else lambda text: text == name
-        found = None
         for node in self.walk(root):
             if matches(node.get_name() or "") and (role is None or node.get_role_name() == role):
-                found = node
-                if not last:
-                    break
+                yield node
+
+    def find(self, name, role=None, last=False, root=None):
+        """The first of them, or the last."""
+        found = None
+        for found in self.find_all(name, role, root):
+            if not last:
+                break
         return found
 
-    def expect(self, name, role=None, seconds=30, last=False, root=None):
+    def expect(self, name, role=None, seconds=PATIENCE_S, last=False, root=None):
         return self.wait(lambda: self.find(name, role, last, root), repr(name), seconds)
+
+    def expect_focus(self, name, role=None):
+        """So that the keys that follow go there."""
+        return self.wait(lambda: any(node.get_state_set().contains(Atspi.StateType.FOCUSED)
+                                     for node in self.find_all(name, role)), f"{name!r} to have the focus")
 
     def composer_card(self):
         """Everything at the foot of a conversation."""
@@ -219,7 +240,7 @@ class Desktop:
         self.type(text)
         self.key("Return")
 
-    def answered(self, seconds=60):
+    def answered(self, seconds=PATIENCE_S):
         """Waits until no answer is being written."""
         self.wait(lambda: self.find("Send"), "the end of the answer", seconds)
 
@@ -237,7 +258,7 @@ class Desktop:
         """Ends the app as a person would, and holds it to its manners."""
         self.focus()
         self.key("ctrl+q")
-        code = self.process.wait(20)
+        code = self.process.wait(PATIENCE_S)
         assert code == 0, f"the app ended with {code}\n{self.read_console()}"
         self.assert_console_clean()
 
@@ -248,6 +269,13 @@ class Desktop:
     def assert_console_clean(self):
         lines = [line for line in self.read_console().splitlines() if not HARMLESS.search(line)]
         assert not lines, "the console says:\n" + "\n".join(lines)
+
+
+def read_processor_s(path):
+    """A process's or a thread's time so far, from its file of /proc."""
+    with open(path, encoding="utf-8") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def is_alive(pid):

@@ -4,14 +4,17 @@ canned Markdown. Run as `fake-server.py serve --parent PID`, as the app runs the
 $XDG_RUNTIME_DIR/sundog/server.json and ends with its parent.
 
 What it does is told by the prompt: a last message with "flood N" streams N deltas at 5,000 a second, "slow N" N
-deltas with 50 ms between them, "hold" never writes a token, "load" shows loading first, "refuse" is a 400, "cut"
+deltas with 50 ms between them, "hold" never writes a token, "load" goes on loading, "refuse" is a 400, "cut"
 breaks the stream in its middle, "think" reasons first, "error" sends an error inside the stream, "die" kills the
 server; anything else gets the canned answer. A file fake-server.json in $XDG_CONFIG_HOME sets `empty` (no models),
-`pause` (seconds between deltas) and `stamp`."""
+`pause` (seconds between deltas) and `stamp`. While a file hold-WHAT is in $XDG_RUNTIME_DIR, WHAT waits, so that a test
+sees what lies before it however slow the machine is: "start" of the server, "answer" after its thoughts, "end" of an
+answer, "job" in its middle."""
 
 import ctypes
 import fcntl
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -78,6 +81,11 @@ AVAILABLE = [
      "n_parameters": 1236000000, "context_length": 131072, "files": [{"bytes": 1321000000}], "installed": False}]
 
 
+def wait_while_held(what):
+    while os.path.exists(os.path.join(os.environ["XDG_RUNTIME_DIR"], "hold-" + what)):
+        time.sleep(0.02)
+
+
 class State:
     def __init__(self):
         path = os.path.join(os.environ.get("XDG_CONFIG_HOME", "."), "fake-server.json")
@@ -120,7 +128,9 @@ def run_job(job):
     total = job["bytes_total"] or 100
     while job["state"] == "running" or job["state"] == "paused":
         time.sleep(0.1)
-        if job["state"] == "paused":
+        if job["fraction"] > 0.5:
+            wait_while_held("job")
+        if job["state"] != "running":
             continue
         job["fraction"] = min(1.0, job["fraction"] + 0.02)
         job["bytes_done"] = int(total * job["fraction"]) if job["bytes_total"] else 0
@@ -286,8 +296,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def stream_answer(self, body, prompt, match, request):
         if prompt.startswith("load"):
-            for i in range(20):
-                self.send(b': {"phase":"load","progress":%.2f}\n\n' % (i / 20))
+            for i in itertools.count():
+                self.send(b': {"phase":"load","progress":%.2f}\n\n' % (i % 20 / 20))
                 time.sleep(0.1)
         self.send(b': {"phase":"prefill","progress":0.5}\n\n')
         while prompt.startswith("hold"):
@@ -298,6 +308,7 @@ class Handler(BaseHTTPRequestHandler):
             for word in ["Let ", "me ", "think ", "about ", "this ", "for ", "a ", "moment. "] * 4:
                 self.send(self.chunk({"reasoning_content": word}))
                 time.sleep(0.03)
+            wait_while_held("answer")
         deltas = self.deltas(prompt, match)
         pause = 0.05 if match else STATE.options.get("pause", 0.004)
         start, pending = time.monotonic(), b""
@@ -319,6 +330,7 @@ class Handler(BaseHTTPRequestHandler):
             request["produced_tokens"] = i + 1
             if i % 16 == 0:
                 STATE.tell("request", request)
+        wait_while_held("end")
         seconds = max(time.monotonic() - start, 1e-3)
         rate = len(deltas) / seconds
         request.update(state="stop", tokens_per_second=rate)
@@ -350,6 +362,7 @@ def main():
     if "--parent" in sys.argv:
         ctypes.CDLL(None).prctl(1, signal.SIGTERM)
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+    wait_while_held("start")
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     STATE.port = server.server_address[1]

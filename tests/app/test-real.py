@@ -11,7 +11,7 @@ import sys
 import time
 import urllib.request
 
-from desktop import BUILD, Desktop, is_alive
+from desktop import BUILD, PATIENCE_S, Desktop, is_alive
 
 NAME = "smollm2-135m-instruct"
 MODEL = os.path.join(os.environ["SUNDOG_TEST_CACHE"], "smollm2.gguf")
@@ -62,17 +62,15 @@ def main():
     app.expect(re.compile(rf"^{NAME} is loaded and takes .* of memory$"))
     app.press(f"Unload {NAME}")
     app.expect("No model is loaded")
-    assert not children(app.server_pid()), "the engine outlived its core"
+    app.wait(lambda: not children(app.server_pid()), "the engine to end with its core")
     app.key("ctrl+1")
     app.expect("Say hello in five words. – Sundog", "frame")
     # Mostly in the middle of its answer; this model may also have ended it by then.
     app.send("Write a very long story about the sea, in many chapters.")
-    time.sleep(0.4)
     server = app.server_pid()
-    engines = children(server)
-    assert engines, "the server has no engine"
+    engines = app.wait(lambda: children(server), "the engine")
     app.kill()
-    end = time.monotonic() + 40
+    end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end and any(is_alive(pid) for pid in [server] + engines):
         time.sleep(0.05)
     assert not is_alive(server), "the server outlived the app"

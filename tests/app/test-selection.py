@@ -6,7 +6,6 @@ import os
 import re
 import runpy
 import subprocess
-import time
 
 from desktop import SOURCE, Desktop
 from gi.repository import Atspi
@@ -130,8 +129,10 @@ def while_streaming(app):
     app.wait(lambda: app.expect("Answer", last=True).get_extents(Atspi.CoordType.WINDOW).height > 1.5 * LOW,
              "a long answer", 120)
     app.move((650, 300))
+    before = app.place("Answer", y=0, last=True)
     app.pointer("click", "--repeat", 2, "--delay", 60, 4)
-    time.sleep(0.5)
+    app.wait(lambda: app.place("Answer", y=0, last=True) != before, "the view to move")
+    app.wait(lambda: app.place("Answer", y=0, last=True) == app.place("Answer", y=0, last=True), "the view to rest")
     app.click((650, 300), times=3)
     before = copied(app)
     assert before.strip()

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TIMEOUT_S 30
+#define TIMEOUT_S 60
 
 typedef struct {
     SundogClient *client;
@@ -54,18 +54,6 @@ wait_for_end(int pid)
     }
 }
 
-static void
-tear_down(Fixture *fixture)
-{
-    int pid = sundog_supervisor_owns_server(fixture->supervisor) ? get_server_pid() : 0;
-    sundog_supervisor_stop(fixture->supervisor);
-    wait_for_end(pid);
-    g_assert_cmpint(sundog_supervisor_get_state(fixture->supervisor), ==,
-                    SUNDOG_SUPERVISOR_STOPPED);
-    g_clear_object(&fixture->supervisor);
-    g_clear_object(&fixture->client);
-}
-
 static gboolean
 on_timeout(gpointer user_data)
 {
@@ -82,6 +70,17 @@ wait_for_state(Fixture *fixture, SundogSupervisorState state)
         g_main_context_iteration(NULL, TRUE);
     g_assert_cmpint(sundog_supervisor_get_state(fixture->supervisor), ==, state);
     g_source_remove(timer);
+}
+
+static void
+tear_down(Fixture *fixture)
+{
+    int pid = sundog_supervisor_owns_server(fixture->supervisor) ? get_server_pid() : 0;
+    sundog_supervisor_stop(fixture->supervisor);
+    wait_for_end(pid);
+    wait_for_state(fixture, SUNDOG_SUPERVISOR_STOPPED);
+    g_clear_object(&fixture->supervisor);
+    g_clear_object(&fixture->client);
 }
 
 static void

@@ -398,7 +398,9 @@ test_slow_reader(void)
     harness_make_core("tiny", script);
     g_autoptr(Harness) harness = harness_start("tiny");
     harness_wait_ready(harness);
-    g_autofree char *body = harness_dup_chat("Hi", "\"stream\":true");
+    /* Much text a token, so that the bound is met soon. */
+    g_autofree char *body =
+        harness_dup_chat("Hi", "\"stream\":true,\"logprobs\":true,\"top_logprobs\":20");
     g_autoptr(Stream) stream = stream_open(harness->port, CHAT, body);
     harness_wait_for_log("tiny", "\"event\":\"submit\"", 1);
     g_autoptr(Chat) other = chat(harness, "Hi", "\"max_tokens\":100");
