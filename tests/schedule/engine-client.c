@@ -100,6 +100,7 @@ engine_client_start(EngineClient *client, const char *program, const char *core,
     *client = (EngineClient){.answers = answers_new(), .loop = g_main_loop_new(NULL, FALSE)};
     SundogEngineProcessOptions options = {.program = program,
                                           .arguments = (const char *const *)words->pdata,
+                                          .stop_ms = PATIENCE_SECONDS * 1000,
                                           .frame = on_frame,
                                           .ended = on_ended,
                                           .data = client};

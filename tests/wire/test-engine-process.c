@@ -91,14 +91,15 @@ on_ended(SundogEngineProcess *process, const SundogEngineEnd *end, void *data)
     g_main_loop_quit(fixture->loop);
 }
 
+/* A child is given stop_ms to end by itself, and again after SIGTERM. */
 static void
-start(Fixture *fixture, const char *script)
+start_with(Fixture *fixture, const char *script, unsigned stop_ms)
 {
     g_assert_true(g_file_set_contents(fixture->script, script, -1, NULL));
     const char *arguments[] = {fixture->script, "--keys", "nowhere", NULL};
     SundogEngineProcessOptions options = {.program = scripted_engine,
                                           .arguments = arguments,
-                                          .stop_ms = 200,
+                                          .stop_ms = stop_ms,
                                           .frame = on_frame,
                                           .log = on_log,
                                           .ended = on_ended,
@@ -106,6 +107,12 @@ start(Fixture *fixture, const char *script)
     g_autoptr(GError) error = NULL;
     fixture->process = sundog_engine_process_start(&options, &error);
     g_assert_no_error(error);
+}
+
+static void
+start(Fixture *fixture, const char *script)
+{
+    start_with(fixture, script, WAIT_SECONDS * 1000);
 }
 
 static gboolean
@@ -254,7 +261,7 @@ test_closed_output(Fixture *fixture, gconstpointer data)
 static void
 test_stubborn(Fixture *fixture, gconstpointer data)
 {
-    start(fixture, "{\"ignore_shutdown\":true}");
+    start_with(fixture, "{\"ignore_shutdown\":true}", 200);
     run(fixture);
     sundog_engine_process_stop(fixture->process, false);
     run(fixture);
