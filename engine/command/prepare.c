@@ -11,6 +11,7 @@
 static char *target = NULL;
 static char *activations = NULL;
 static char *weights = NULL;
+static char *cache = NULL;
 static char *output = NULL;
 static gint64 max_context = 0;
 static JsonArray *quantized; /* what was told of matrices, for JSON */
@@ -22,6 +23,8 @@ static const GOptionEntry options[] = {
      "int8 (the default, fast) or f32 (exact)", "KIND"},
     {"weights", 0, 0, G_OPTION_ARG_STRING, &weights,
      "q8 or q4: quantize matrices of floats; as they are by default", "KIND"},
+    {"cache", 0, 0, G_OPTION_ARG_STRING, &cache,
+     "q8: keep keys and values in 8 bits, half the memory; floats by default", "KIND"},
     {"output", 'o', 0, G_OPTION_ARG_FILENAME, &output, "name in the library, or a folder's path",
      "CORE"},
     {"context", 0, 0, G_OPTION_ARG_INT64, &max_context,
@@ -142,6 +145,9 @@ read_options(SundogPrepareOptions *prepare, GError **error)
     else if (weights != NULL && strcmp(weights, "q8") != 0 && strcmp(weights, "q4") != 0)
         g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
                     "--weights is q8 or q4, not \"%s\"", weights);
+    else if (cache != NULL && strcmp(cache, "q8") != 0)
+        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "--cache is q8, not \"%s\"",
+                    cache);
     else if (max_context < 0 || max_context > G_MAXINT32)
         g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
                     "--context is 0 to %d, not %" G_GINT64_FORMAT, G_MAXINT32, max_context);
@@ -150,6 +156,8 @@ read_options(SundogPrepareOptions *prepare, GError **error)
             g_strcmp0(activations, "f32") == 0 ? SUNDOG_ACTIVATIONS_F32 : SUNDOG_ACTIVATIONS_INT8;
         if (weights != NULL)
             prepare->weights = weights[1] == '8' ? SUNDOG_WEIGHTS_Q8 : SUNDOG_WEIGHTS_Q4;
+        if (cache != NULL)
+            prepare->cache = SUNDOG_CACHE_Q8;
         prepare->max_context = (uint32_t)max_context;
         prepare->target = target != NULL ? target : "host";
         return true;

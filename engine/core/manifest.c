@@ -194,12 +194,13 @@ static SundogDtype
 get_cache_dtype(Fields *fields)
 {
     const char *name = get_text(fields, "dtype");
-    if (strcmp(name, sundog_dtype_name(SUNDOG_DTYPE_F32)) == 0)
-        return SUNDOG_DTYPE_F32;
-    if (strcmp(name, sundog_dtype_name(SUNDOG_DTYPE_BF16)) == 0)
-        return SUNDOG_DTYPE_BF16;
-    if (strcmp(name, sundog_dtype_name(SUNDOG_DTYPE_F16)) != 0)
-        fail(fields, SUNDOG_FORMAT_ERROR_UNSUPPORTED, "dtype is %s, expected f16, bf16 or f32",
+    static const SundogDtype known[] = {SUNDOG_DTYPE_F32, SUNDOG_DTYPE_BF16, SUNDOG_DTYPE_Q8,
+                                        SUNDOG_DTYPE_F16};
+    for (size_t i = 0; !fields->failed && i < G_N_ELEMENTS(known); i++)
+        if (strcmp(name, sundog_dtype_name(known[i])) == 0)
+            return known[i];
+    if (!fields->failed)
+        fail(fields, SUNDOG_FORMAT_ERROR_UNSUPPORTED, "dtype is %s, expected f16, bf16, f32 or q8",
              name);
     return SUNDOG_DTYPE_F16;
 }
@@ -246,8 +247,9 @@ parse_cache(Fields *fields, SundogCoreCache *cache)
     cache->n_kv_heads = (uint32_t)get_number(&scheme, "n_kv_heads", 1, 65536);
     cache->head_dim = (uint32_t)get_number(&scheme, "head_dim", 1, 65536);
     /* All layers' keys and values: at most 2^16 × 2^16 × 2^16 × 2^9, which a u64 still holds. */
-    uint64_t page_bytes = 2 * (uint64_t)cache->n_layers * cache->n_kv_heads * cache->head_dim *
-                          SUNDOG_PAGE_TOKENS * sundog_dtype_bytes(cache->dtype);
+    uint64_t page_bytes =
+        2 * (uint64_t)cache->n_layers * cache->n_kv_heads *
+        sundog_page_part_bytes(cache->dtype, sundog_dtype_bytes(cache->dtype), cache->head_dim);
     /* Less where layers differ; a core compares it with what its programs keep. */
     cache->page_bytes = get_number(&scheme, "page_bytes", 1, page_bytes);
     fields->failed = scheme.failed;

@@ -6,6 +6,7 @@
 
 #include "kernels/contract/activation.h"
 #include "kernels/contract/layout.h"
+#include "kernels/contract/paged-cache.h"
 
 struct SundogProgram {
     char *name;
@@ -278,6 +279,20 @@ sundog_program_buffer_elements(const SundogProgram *program, SundogBufferId id,
     return n > INT64_MAX ? INT64_MAX : (int64_t)n;
 }
 
+/* [n_pages, G, C, 64] or [n_pages, G, 64, C]; another rank is a fault of the program. */
+static uint64_t
+measure_pages(const SundogProgram *program, const SundogBuffer *buffer, const SundogShape *shape)
+{
+    if (buffer->rank != 4)
+        return UINT64_MAX;
+    uint64_t sizes[4];
+    for (uint32_t d = 0; d < 4; d++)
+        sizes[d] = (uint64_t)buffer_dimension(program, buffer, d, shape);
+    uint64_t n_parts = saturating_mul(sizes[0], sizes[1]);
+    uint64_t head_dim = saturating_mul(sizes[2], sizes[3]) / SUNDOG_PAGE_TOKENS;
+    return saturating_mul(n_parts, sundog_page_part_bytes(SUNDOG_DTYPE_Q8, 1, head_dim));
+}
+
 uint64_t
 sundog_program_buffer_bytes(const SundogProgram *program, SundogBufferId id,
                             const SundogShape *shape)
@@ -291,6 +306,8 @@ sundog_program_buffer_bytes(const SundogProgram *program, SundogBufferId id,
     if (buffer->dtype == SUNDOG_DTYPE_A8)
         return saturating_mul(n_elements / SUNDOG_TILE_TOKENS / (uint64_t)MAX(n_columns, 1),
                               sundog_activation_tile_bytes(n_columns));
+    if (buffer->dtype == SUNDOG_DTYPE_Q8)
+        return measure_pages(program, buffer, shape);
     if (buffer->dtype != SUNDOG_DTYPE_WEIGHT)
         return n_elements * sundog_dtype_bytes(buffer->dtype);
     if (buffer->layout == 0)

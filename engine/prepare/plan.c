@@ -75,6 +75,20 @@ check_purpose(const SundogPlan *plan, GError **error)
     return false;
 }
 
+static bool
+check_cache(const SundogPlan *plan, const SundogPrepareOptions *options, GError **error)
+{
+    if (options->cache != SUNDOG_CACHE_Q8 || (is_for_text(plan) && !is_for_cuda(plan)))
+        return true;
+    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                is_for_cuda(plan)
+                    ? "a cache in 8 bits is for the target \"%s\", and a GPU keeps bf16"
+                    : "models that give vectors or scores have no cache: prepare it for \"%s\" "
+                      "without one in 8 bits",
+                SUNDOG_CORE_TARGET_HOST);
+    return false;
+}
+
 /* A step takes texts whole, and keeps their pages no longer. */
 static void
 bound_whole_steps(SundogShape *bounds, uint32_t context_length)
@@ -159,6 +173,8 @@ cache_dtype(const SundogPlan *plan, GHashTable *tensors, const SundogPrepareOpti
 {
     if (is_for_cuda(plan))
         return SUNDOG_DTYPE_BF16;
+    if (options->cache == SUNDOG_CACHE_Q8)
+        return SUNDOG_DTYPE_Q8;
     if (options->activations == SUNDOG_ACTIVATIONS_F32)
         return SUNDOG_DTYPE_F32;
     return has_quantized(tensors, options) ? SUNDOG_DTYPE_BF16 : SUNDOG_DTYPE_F16;
@@ -325,7 +341,8 @@ sundog_plan_make(SundogPlan *plan, const SundogModel *model, const SundogPrepare
     if (!is_for_cuda(plan))
         bound_windows(&plan->bounds, dimensions, plan->context_length);
     plan->cache.dtype = cache_dtype(plan, tensors, options);
-    if (!check_purpose(plan, error) || !make_reference(plan, model, tensors, options, error) ||
+    if (!check_purpose(plan, error) || !check_cache(plan, options, error) ||
+        !make_reference(plan, model, tensors, options, error) ||
         !make_forward(plan, model, tensors, options, error) ||
         (is_for_text(plan) && !make_sample(plan, dimensions->n_vocabulary, error)))
         return false;

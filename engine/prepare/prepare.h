@@ -21,11 +21,18 @@ typedef enum {
     SUNDOG_WEIGHTS_Q4, /* Q4_1; tables of the vocabulary Q8_0 */
 } SundogWeights;
 
+/* How keys and values are kept. */
+typedef enum {
+    SUNDOG_CACHE_FLOATS, /* f32 where activations are, else bf16 or f16 */
+    SUNDOG_CACHE_Q8,     /* 8 bits with a scale a head and token; on the host alone */
+} SundogCacheKind;
+
 typedef struct {
     const char *name;   /* the core's name in its manifest; never NULL */
     const char *target; /* "host" (NULL for the same), or a CUDA architecture: "sm_90a" */
     SundogActivations activations; /* on the host; CUDA's are bf16 */
     SundogWeights weights;
+    SundogCacheKind cache;
     uint32_t max_context; /* 0: what the model was trained for */
     unsigned n_threads;   /* 0: all processors */
     /* For measuring with random weights: the file is not read beyond its header, the core's weights are

@@ -10,7 +10,7 @@
 #include "engine/model/model.h"
 
 typedef struct {
-    SundogDtype cache_dtype; /* F16, BF16 or F32 */
+    SundogDtype cache_dtype; /* F16, BF16, F32 or Q8 */
     uint32_t context_length; /* the longest that a request may have, in tokens */
     SundogShape bounds;
 } SundogRecipeOptions;

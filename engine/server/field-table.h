@@ -114,6 +114,7 @@
 
 #define SUNDOG_OTHER_FIELDS(X)                                                                    \
     X(ACTIVATIONS, "activations", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "int8 or f32")                   \
+    X(CACHE, "cache", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "q8")                                        \
     X(CHAT_TEMPLATE_KWARGS, "chat_template_kwargs", OBJECT, 0, 0, SUNDOG_NO_DEFAULT,              \
       "variables of the template")                                                                \
     X(CONTENT, "content", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "the text")                              \

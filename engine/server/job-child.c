@@ -176,6 +176,10 @@ make_arguments(const SundogJob *job)
         g_ptr_array_add(arguments, "--weights");
         g_ptr_array_add(arguments, job->weights);
     }
+    if (job->cache) {
+        g_ptr_array_add(arguments, "--cache");
+        g_ptr_array_add(arguments, job->cache);
+    }
     if (job->name) {
         g_ptr_array_add(arguments, "-o");
         g_ptr_array_add(arguments, job->name);

@@ -39,6 +39,7 @@ typedef struct {
     char *name; /* wanted name of the result, or NULL */
     char *activations;
     char *weights; /* what to quantize to, or NULL */
+    char *cache;   /* how keys and values are kept, or NULL */
     bool then_prepare;
     SundogJobState state;
     SundogJobState wanted; /* what a cancelling is to end in */

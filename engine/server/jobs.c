@@ -50,6 +50,7 @@ sundog_job_unref(SundogJob *job)
     g_free(job->name);
     g_free(job->activations);
     g_free(job->weights);
+    g_free(job->cache);
     g_free(job->phase);
     g_free(job->message);
     g_free(job->result);
@@ -359,6 +360,7 @@ typedef struct {
     const char *name;
     const char *activations;
     const char *weights;
+    const char *cache;
     bool then_prepare;
 } Request;
 
@@ -374,6 +376,7 @@ read_request(JsonObject *object, Request *request, SundogApiError **error)
         !sundog_field_read_text(object, SUNDOG_FIELD_FROM, &request->from, error) ||
         !sundog_field_read_text(object, SUNDOG_FIELD_ACTIVATIONS, &request->activations, error) ||
         !sundog_field_read_text(object, SUNDOG_FIELD_WEIGHTS, &request->weights, error) ||
+        !sundog_field_read_text(object, SUNDOG_FIELD_CACHE, &request->cache, error) ||
         !sundog_field_read_boolean(object, SUNDOG_FIELD_THEN_PREPARE, &request->then_prepare,
                                    error) ||
         (request->kind <= SUNDOG_JOB_PULL && request->kind != SUNDOG_JOB_FIT &&
@@ -395,6 +398,9 @@ read_request(JsonObject *object, Request *request, SundogApiError **error)
         strcmp(request->weights, "q4") != 0)
         return sundog_api_error_set(error, SUNDOG_API_ERROR_INVALID_VALUE, "weights", "weights",
                                     "it is q8 or q4", NULL);
+    if (request->cache && strcmp(request->cache, "q8") != 0)
+        return sundog_api_error_set(error, SUNDOG_API_ERROR_INVALID_VALUE, "cache", "cache",
+                                    "it is q8", NULL);
     return true;
 }
 
@@ -441,6 +447,7 @@ sundog_jobs_add(SundogJobs *jobs, JsonObject *object, SundogApiError **error)
         job->name = g_strdup(request.name);
         job->activations = g_strdup(request.activations);
         job->weights = g_strdup(request.weights);
+        job->cache = g_strdup(request.cache);
         job->then_prepare = request.then_prepare;
     }
     sundog_job_ref(job);

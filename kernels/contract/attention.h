@@ -18,7 +18,7 @@
  *   L  = fma(l_j, b, L * a); O[d] = fma(o_j[d], b, O[d] * a); M = M'
  * At the end o[d] = O[d] * (1 / L). Positions past n are not read into any result, whatever they hold.
  *
- * Where pages are bf16, products go by pairs, as processors with such products add them (VDPBF16PS): q' and,
+ * Where pages are bf16 or q8, products go by pairs, as processors with such products add them (VDPBF16PS): q' and,
  * in o_j, e are rounded to bf16, magnitudes below 2^-40 to zero (math.h's factors, as the pages hold them),
  * and of dimensions 2 j and 2 j + 1, or such positions, the second is added first. Where the second is past
  * the last, the first is added alone. e[i] is zero where s[i] - m_j is below SUNDOG_ATTENTION_LOWEST.

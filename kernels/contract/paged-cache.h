@@ -2,9 +2,14 @@
 
 /*
  * The pages of the paged cache scheme. A page holds 64 tokens of one layer's keys and values; element
- * type f16, bf16 or f32.
+ * type f16, bf16, f32 or q8.
  *   k_pages [n_pages, G, C, 64]   keys transposed: the 64 positions of one dimension are contiguous
  *   v_pages [n_pages, G, 64, C]
+ * Of q8, each [C, 64] or [64, C] is signed bytes, with 64 scales in f32 behind them, one a position. An element is
+ * its byte times the scale of its position, rounded once in f32, then as a bf16 factor of math.h. Of a row of C
+ * numbers with the greatest magnitude m, the scale is m / 127, and each byte its number times 127 / m, quotient and
+ * product rounded by themselves, rounded to even. Where m is below 2^-100 the scale is 0; where a number is not finite
+ * the scale is NaN; and then all bytes are 0.
  * Position p of a sequence lies in page page_table[sequence][p / 64], slot p % 64. Page 0 is the null
  * page: never leased, where padding points.
  *
@@ -18,6 +23,14 @@
 
 #define SUNDOG_PAGE_TOKENS 64
 #define SUNDOG_NULL_PAGE 0
+
+/* Bytes of one group's keys, or values, in a page of elements that have a size of their own, and of q8. */
+static inline uint64_t
+sundog_page_part_bytes(SundogDtype dtype, uint64_t element_bytes, uint64_t head_dim)
+{
+    uint64_t n_bytes = SUNDOG_PAGE_TOKENS * head_dim * element_bytes;
+    return dtype == SUNDOG_DTYPE_Q8 ? n_bytes + SUNDOG_PAGE_TOKENS * sizeof(float) : n_bytes;
+}
 
 /* The most pages of windows that a sequence holds between steps: those that its next token sees, which begin and
  * end anywhere in a page, and one more for guesses that may be taken back. */

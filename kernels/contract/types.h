@@ -25,7 +25,8 @@
     X(U8, 5, 1, "u8")                                                                             \
     X(U64, 6, 8, "u64")                                                                           \
     X(A8, 7, 1, "a8")         /* quantized activations, see activation.h: bytes of whole tiles */ \
-    X(WEIGHT, 8, 1, "weight") /* bytes in a SundogLayout */
+    X(WEIGHT, 8, 1, "weight") /* bytes in a SundogLayout */                                       \
+    X(Q8, 9, 1, "q8")         /* cached keys and values, see paged-cache.h: bytes of whole pages */
 
 typedef enum {
 #define X(name, number, bytes, text) SUNDOG_DTYPE_##name = number,

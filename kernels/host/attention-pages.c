@@ -191,7 +191,7 @@ attend_block(Chunk *chunk, const SundogPage *page, int64_t first, int64_t pair, 
 {
     int64_t c = chunk->at->head_dim;
     float weights[BLOCK][PAGE], greatest[LANES] = {0}, sums[BLOCK];
-    bool by_pairs = page->dtype == SUNDOG_DTYPE_BF16;
+    bool by_pairs = sundog_pages_go_by_pairs(page->dtype);
     int64_t most = count_positions(chunk, pair + n - 1, first);
     SUNDOG_KERNEL(find_scores)(page, chunk->queries + pair * c, c, most, (int)n, weights);
     for (int64_t i = 0; i < n && chunk->at->softcap > 0; i++)
@@ -215,12 +215,76 @@ attend_block(Chunk *chunk, const SundogPage *page, int64_t first, int64_t pair, 
     else sum_ragged_block(chunk, page, first, pair, n, shared, weights, merge);
 }
 
-/* Where a page's part of one group begins, in elements. */
+/* Which part a page's of one group is. */
+static int64_t
+find_part(const Chunk *chunk, int64_t first, int64_t group)
+{
+    return chunk->page_table[first / PAGE] * chunk->at->n_kv_heads + group;
+}
+
+/* Where that begins, in elements. */
 static int64_t
 find_base(const Chunk *chunk, int64_t first, int64_t group)
 {
-    int64_t page = chunk->page_table[first / PAGE];
-    return (page * chunk->at->n_kv_heads + group) * chunk->at->head_dim * PAGE;
+    return find_part(chunk, first, group) * chunk->at->head_dim * PAGE;
+}
+
+/* A page of q8 in bf16. */
+typedef struct {
+    uint16_t keys[SUNDOG_ATTENTION_MAX_HEAD * PAGE];
+    uint16_t values[SUNDOG_ATTENTION_MAX_HEAD * PAGE];
+} WidePage;
+
+/* [C, 64] bytes and 64 scales; what is read next lies at `next`. */
+static void
+widen_keys(const uint8_t *part, const uint8_t *next, int64_t head_dim, uint16_t *keys)
+{
+    const float *scales = (const float *)(part + head_dim * PAGE);
+    SundogVector scale[PAGE / LANES];
+    for (int v = 0; v < PAGE / LANES; v++)
+        scale[v] = sundog_vector_load(scales + LANES * v);
+    for (int64_t d = 0; d < head_dim; d++) {
+        _mm_prefetch((const char *)next + d * PAGE, _MM_HINT_T0);
+        for (int v = 0; v < PAGE / LANES; v++) {
+            int64_t at = d * PAGE + LANES * v;
+            SundogVector byte = sundog_vector_load_signed_bytes(part + at);
+            sundog_vector_store_factors(keys + at, sundog_vector_mul(byte, scale[v]));
+        }
+    }
+}
+
+/* [64, C] bytes and 64 scales, of which n positions count. */
+static void
+widen_values(const uint8_t *part, const uint8_t *next, int64_t head_dim, int64_t n,
+             uint16_t *values)
+{
+    const float *scales = (const float *)(part + head_dim * PAGE);
+    for (int64_t i = 0; i < n; i++) {
+        const SundogVector scale = sundog_vector_set(scales[i]);
+        for (int64_t d = 0; d < head_dim; d += LANES) {
+            int64_t at = i * head_dim + d;
+            if (d % PAGE == 0)
+                _mm_prefetch((const char *)next + at, _MM_HINT_T0);
+            SundogVector byte = sundog_vector_load_signed_bytes(part + at);
+            sundog_vector_store_factors(values + at, sundog_vector_mul(byte, scale));
+        }
+    }
+}
+
+static SundogPage
+widen_page(const Chunk *chunk, const SundogCall *call, int64_t first, int64_t last, WidePage *wide)
+{
+    int64_t c = chunk->at->head_dim, part = find_part(chunk, first, chunk->group);
+    int64_t next = first + PAGE <= last ? find_part(chunk, first + PAGE, chunk->group) : part;
+    int64_t n_bytes = (int64_t)sundog_page_part_bytes(SUNDOG_DTYPE_Q8, 1, (uint64_t)c);
+    const uint8_t *keys = call->arguments[4].data, *values = call->arguments[5].data;
+    int64_t n = sundog_min(PAGE, last + 1 - first);
+    widen_keys(keys + part * n_bytes, keys + next * n_bytes, c, wide->keys);
+    widen_values(values + part * n_bytes, values + next * n_bytes, c, n, wide->values);
+    return (SundogPage){.keys = wide->keys,
+                        .values = wide->values,
+                        .dtype = SUNDOG_DTYPE_BF16,
+                        .next_keys = (const uint8_t *)wide->keys};
 }
 
 static SundogPage
@@ -305,15 +369,16 @@ divide_pairs(const Chunk *chunk, int64_t first, Division *division)
 }
 
 static void
-attend_chunk(const SundogCall *call, Chunk *chunk)
+attend_chunk(const SundogCall *call, Chunk *chunk, WidePage *wide)
 {
     Division division = {0};
-    scale_queries(chunk, call->arguments[4].dtype == SUNDOG_DTYPE_BF16);
+    scale_queries(chunk, sundog_pages_go_by_pairs(call->arguments[4].dtype));
     int64_t begin = sundog_page_begin(sundog_attention_begin(chunk->at, chunk->positions[0]));
     int64_t last = find_end(chunk, chunk->n_pairs - 1) - 1;
     for (int64_t first = begin; first <= last; first += PAGE) {
-        SundogPage page =
-            find_page(chunk, &call->arguments[4], &call->arguments[5], begin, first, last);
+        SundogPage page = wide != NULL ? widen_page(chunk, call, first, last, wide)
+                                       : find_page(chunk, &call->arguments[4], &call->arguments[5],
+                                                   begin, first, last);
         divide_pairs(chunk, first, &division);
         attend_pairs(chunk, &page, first, division.begin, division.middle, false);
         attend_pairs(chunk, &page, first, division.middle, division.end, true);
@@ -324,7 +389,7 @@ attend_chunk(const SundogCall *call, Chunk *chunk)
 /* The heads of one group that a thread has of a tile. */
 static void
 attend_group(const SundogCall *call, const SundogAttention *at, const SundogAttentionTile *tile,
-             int64_t group, SundogRange heads)
+             int64_t group, SundogRange heads, WidePage *wide)
 {
     SundogAttentionWorkspace places = sundog_attention_workspace(at->head_dim);
     Chunk chunk = {.at = at,
@@ -340,8 +405,32 @@ attend_group(const SundogCall *call, const SundogAttention *at, const SundogAtte
     int64_t n_pairs = chunk.n_heads * tile->n_rows;
     for (; chunk.first_pair < n_pairs; chunk.first_pair += PAIRS) {
         chunk.n_pairs = sundog_min(PAIRS, n_pairs - chunk.first_pair);
-        attend_chunk(call, &chunk);
+        attend_chunk(call, &chunk, wide);
     }
+}
+
+/* A thread's heads of all tiles; where pages are q8, by way of a wide one. */
+static void
+attend_tiles(const SundogCall *call, const SundogAttention *at, WidePage *wide)
+{
+    SundogAttentionShare share = sundog_attention_share(call, at);
+    for (int64_t t = 0; t < at->n_tiles; t++) {
+        SundogAttentionTile tile = sundog_attention_next_tile(at, &share, t);
+        for (int64_t head = tile.heads.begin; head < tile.heads.end;) {
+            int64_t group = head / at->heads_per_group;
+            int64_t end = sundog_min((group + 1) * at->heads_per_group, tile.heads.end);
+            attend_group(call, at, &tile, group, (SundogRange){head, end}, wide);
+            head = end;
+        }
+    }
+}
+
+/* The wide page takes 128 KB of the stack, which only such calls should touch. */
+static __attribute__((noinline)) void
+attend_narrow(const SundogCall *call, const SundogAttention *at)
+{
+    WidePage wide;
+    attend_tiles(call, at, &wide);
 }
 
 void
@@ -353,14 +442,8 @@ SUNDOG_KERNEL(ATTENTION)(const SundogCall *call)
         sundog_host_plain_ATTENTION(call);
         return;
     }
-    SundogAttentionShare share = sundog_attention_share(call, &at);
-    for (int64_t t = 0; t < at.n_tiles; t++) {
-        SundogAttentionTile tile = sundog_attention_next_tile(&at, &share, t);
-        for (int64_t head = tile.heads.begin; head < tile.heads.end;) {
-            int64_t group = head / at.heads_per_group;
-            int64_t end = sundog_min((group + 1) * at.heads_per_group, tile.heads.end);
-            attend_group(call, &at, &tile, group, (SundogRange){head, end});
-            head = end;
-        }
-    }
+    if (call->arguments[4].dtype == SUNDOG_DTYPE_Q8)
+        attend_narrow(call, &at);
+    else
+        attend_tiles(call, &at, NULL);
 }

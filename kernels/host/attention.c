@@ -15,16 +15,34 @@
 typedef struct {
     const SundogAttention *at;
     int64_t head_dim;
-    bool by_pairs;      /* pages are bf16 */
+    bool by_pairs;      /* as the pages' type says */
     const float *query; /* scaled */
     float *output;
     float greatest;
     float sum;
 } Pair;
 
+/* Number `at` of a part of q8 pages, which is of a position's row. */
 static float
-element(const SundogArgument *pages, int64_t at)
+q8_element(const SundogArgument *pages, int64_t base, int64_t at, int64_t position)
 {
+    int64_t size = pages->shape[2] * pages->shape[3];
+    const uint8_t *part =
+        (const uint8_t *)pages->data +
+        (uint64_t)(base / size) *
+            sundog_page_part_bytes(SUNDOG_DTYPE_Q8, 1, (uint64_t)size / SUNDOG_PAGE_TOKENS);
+    const float *scales = (const float *)(part + size);
+    return sundog_bf16_to_f32(
+        sundog_f32_to_bf16_factor((float)((const int8_t *)part)[at] * scales[position]));
+}
+
+/* Number `at` of the part that begins at `base` in elements, which is of a position's row. */
+static float
+element(const SundogArgument *pages, int64_t base, int64_t offset, int64_t position)
+{
+    int64_t at = base + offset;
+    if (pages->dtype == SUNDOG_DTYPE_Q8)
+        return q8_element(pages, base, offset, position);
     if (pages->dtype == SUNDOG_DTYPE_BF16)
         return sundog_bf16_to_f32(((const uint16_t *)pages->data)[at]);
     return pages->dtype == SUNDOG_DTYPE_F16 ? sundog_f16_to_f32(((const uint16_t *)pages->data)[at])
@@ -68,8 +86,8 @@ page_scores(const Pair *pair, const SundogArgument *k_pages, const Page *page, f
         float score = 0;
         for (int64_t step = 0; step < pair->head_dim; step++) {
             int64_t d = turn(pair->by_pairs, step, pair->head_dim);
-            score = fmaf(pair->query[d], element(k_pages, page->base + d * SUNDOG_PAGE_TOKENS + i),
-                         score);
+            score = fmaf(pair->query[d],
+                         element(k_pages, page->base, d * SUNDOG_PAGE_TOKENS + i, i), score);
         }
         scores[i] = sundog_attention_cap(pair->at, score);
         greatest = scores[i] > greatest ? scores[i] : greatest;
@@ -109,7 +127,7 @@ attend_page(Pair *pair, const SundogArgument *k_pages, const SundogArgument *v_p
         for (int64_t step = 0; step < page->end; step++) {
             int64_t i = turn(pair->by_pairs, step, page->end);
             partial = fmaf(round_factor(pair->by_pairs, weights[i]),
-                           element(v_pages, page->base + i * pair->head_dim + d), partial);
+                           element(v_pages, page->base, i * pair->head_dim + d, i), partial);
         }
         pair->output[d] = first ? partial : fmaf(partial, new, pair->output[d] * old);
     }
@@ -147,7 +165,7 @@ SUNDOG_KERNEL(ATTENTION)(const SundogCall *call)
     SundogAttention at = sundog_attention_from_call(call);
     Pair pair = {.at = &at,
                  .head_dim = at.head_dim,
-                 .by_pairs = call->arguments[4].dtype == SUNDOG_DTYPE_BF16};
+                 .by_pairs = sundog_pages_go_by_pairs(call->arguments[4].dtype)};
     pair.output = at.workspace + sundog_attention_workspace(at.head_dim).output;
     SundogAttentionShare share = sundog_attention_share(call, &at);
     for (int64_t t = 0; t < at.n_tiles; t++) {

@@ -96,6 +96,13 @@ sundog_attention_from_call(const SundogCall *call)
     return at;
 }
 
+/* Whether products with such pages go by pairs. */
+static inline bool
+sundog_pages_go_by_pairs(SundogDtype dtype)
+{
+    return dtype == SUNDOG_DTYPE_BF16 || dtype == SUNDOG_DTYPE_Q8;
+}
+
 /* The first position that a row at `position` sees. */
 static inline int64_t
 sundog_attention_begin(const SundogAttention *at, int64_t position)

@@ -8,8 +8,11 @@
 #include "kernels/host/half.h"
 #include "kernels/host/kernel.h"
 #include "kernels/host/rotate.h"
+#include <math.h>
 
 #define RUN_ROWS 16
+#define LEAST_MAGNITUDE 0x1p-100f
+#define INFINITY_BITS 0x7f800000
 
 typedef struct {
     float *qkv;
@@ -85,6 +88,42 @@ store_elements(const RopeCache *rope, uint8_t *pages, int64_t at, const float *v
         memcpy((float *)pages + at, values, (size_t)n * sizeof(float));
 }
 
+/* The bytes of a row of a head's numbers, `stride` apart, and its scale. */
+static void
+store_bytes(const float *row, int64_t n, int8_t *bytes, int64_t stride, float *scale)
+{
+    int32_t magnitude = 0;
+    for (int64_t d = 0; d < n; d++) {
+        int32_t bits = (int32_t)(sundog_float_bits(row[d]) & 0x7fffffff);
+        magnitude = bits > magnitude ? bits : magnitude;
+    }
+    float most = sundog_float_from_bits((uint32_t)magnitude);
+    bool counts = most >= LEAST_MAGNITUDE && magnitude < INFINITY_BITS;
+    float inverse = counts ? 127.0f / most : 0;
+    for (int64_t d = 0; d < n; d++)
+        bytes[d * stride] = counts ? (int8_t)rintf(row[d] * inverse) : 0;
+    *scale = counts ? most / 127.0f : most < LEAST_MAGNITUDE ? 0 : NAN;
+}
+
+/* A run in pages of q8. */
+static void
+store_narrow_run(const RopeCache *rope, const Run *run, int64_t group)
+{
+    int64_t c = rope->head_dim;
+    uint64_t part = (uint64_t)(run->page * rope->n_kv_heads + group) *
+                    sundog_page_part_bytes(SUNDOG_DTYPE_Q8, 1, (uint64_t)c);
+    const float *keys = rope->qkv + run->first * rope->row_floats + (rope->n_heads + group) * c;
+    const float *values = keys + rope->n_kv_heads * c;
+    int8_t *k = (int8_t *)rope->k_pages + part, *v = (int8_t *)rope->v_pages + part;
+    float *k_scales = (float *)(k + c * SUNDOG_PAGE_TOKENS);
+    float *v_scales = (float *)(v + c * SUNDOG_PAGE_TOKENS);
+    for (int64_t i = 0; i < run->n; i++) {
+        int64_t slot = run->slot + i;
+        store_bytes(keys + i * rope->row_floats, c, k + slot, SUNDOG_PAGE_TOKENS, &k_scales[slot]);
+        store_bytes(values + i * rope->row_floats, c, v + slot * c, 1, &v_scales[slot]);
+    }
+}
+
 static void
 store_run(const RopeCache *rope, const Run *run, int64_t group)
 {
@@ -123,9 +162,14 @@ find_run(const RopeCache *rope, int64_t row, int64_t end)
 static void
 prefetch_keys(const RopeCache *rope, const Run *run, int64_t group)
 {
-    size_t bytes = rope->dtype == SUNDOG_DTYPE_F32 ? sizeof(float) : sizeof(uint16_t);
-    int64_t base = (run->page * rope->n_kv_heads + group) * rope->head_dim * SUNDOG_PAGE_TOKENS;
-    const uint8_t *keys = rope->k_pages + (size_t)(base + run->slot) * bytes;
+    static const size_t element_bytes[] = {[SUNDOG_DTYPE_F32] = 4,
+                                           [SUNDOG_DTYPE_F16] = 2,
+                                           [SUNDOG_DTYPE_BF16] = 2,
+                                           [SUNDOG_DTYPE_Q8] = 1};
+    size_t bytes = element_bytes[rope->dtype];
+    uint64_t part = sundog_page_part_bytes(rope->dtype, bytes, (uint64_t)rope->head_dim);
+    const uint8_t *keys = rope->k_pages + (uint64_t)(run->page * rope->n_kv_heads + group) * part +
+                          (size_t)run->slot * bytes;
     for (int64_t d = 0; d < rope->head_dim; d++)
         __builtin_prefetch(keys + (size_t)d * SUNDOG_PAGE_TOKENS * bytes, 1);
 }
@@ -140,7 +184,7 @@ rope_cache_rows(const RopeCache *rope, SundogRange groups, SundogRange rows)
         for (int64_t i = 0; i < run.n; i++)
             rotate_row(rope, row + i, groups);
         for (int64_t g = groups.begin; run.page != SUNDOG_NULL_PAGE && g < groups.end; g++)
-            store_run(rope, &run, g);
+            (rope->dtype == SUNDOG_DTYPE_Q8 ? store_narrow_run : store_run)(rope, &run, g);
         row += run.n;
     }
 }

@@ -129,6 +129,14 @@ sundog_vector_round_factor(SundogVector v)
         _mm512_maskz_and_epi32(counts, sum, _mm512_set1_epi32((int)0xffff0000)));
 }
 
+/* The same as sixteen halves. */
+SUNDOG_INLINE void
+sundog_vector_store_factors(uint16_t *to, SundogVector v)
+{
+    __m512i bits = _mm512_castps_si512(sundog_vector_round_factor(v));
+    _mm256_storeu_si256((__m256i *)to, _mm512_cvtepi32_epi16(_mm512_srli_epi32(bits, 16)));
+}
+
 /* 2^n for the integer n that SUNDOG_ROUNDING left in the low bits of t. */
 SUNDOG_INLINE SundogVector
 sundog_vector_power_of_two(SundogVector t)
@@ -295,6 +303,17 @@ SUNDOG_INLINE SundogVector
 sundog_vector_round_factor(SundogVector v)
 {
     return (SundogVector){sundog_round_eight_factors(v.low), sundog_round_eight_factors(v.high)};
+}
+
+/* The same as sixteen halves. */
+SUNDOG_INLINE void
+sundog_vector_store_factors(uint16_t *to, SundogVector v)
+{
+    __m256i low = _mm256_srli_epi32(_mm256_castps_si256(sundog_round_eight_factors(v.low)), 16);
+    __m256i high = _mm256_srli_epi32(_mm256_castps_si256(sundog_round_eight_factors(v.high)), 16);
+    /* Packing works within halves of a register. */
+    __m256i both = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, high), 0xd8);
+    _mm256_storeu_si256((__m256i *)to, both);
 }
 
 /* 2^n for the integer n that SUNDOG_ROUNDING left in the low bits of t. */

@@ -1,9 +1,9 @@
 /*
- * perplexity MODEL.gguf int8|f32 TEXT
+ * perplexity MODEL.gguf int8|f32|q8 TEXT
  *
  * How well a model prepared here foretells a text, measured as llama.cpp's llama-perplexity does: the
  * text is cut into chunks of CHUNK tokens, each begins with BOS where the vocabulary wants one, and
- * tokens of its second half count. Prints perplexity, its error, and how many tokens counted.
+ * tokens of its second half count; q8 is int8 with keys and values in 8 bits. Prints perplexity, its error, and how many tokens counted.
  */
 
 #include "engine/model/gguf-vocabulary.h"
@@ -72,7 +72,7 @@ int
 main(int argc, char **argv)
 {
     if (argc != 4) {
-        g_printerr("usage: perplexity MODEL.gguf int8|f32 TEXT\n");
+        g_printerr("usage: perplexity MODEL.gguf int8|f32|q8 TEXT\n");
         return 2;
     }
     uint32_t bos;
@@ -80,8 +80,13 @@ main(int argc, char **argv)
     Score score = {0};
     g_autoptr(GArray) tokens = tokenize(argv[1], argv[3], &bos);
     bool is_exact = strcmp(argv[2], SUNDOG_CORE_ACTIVATIONS_F32) == 0;
-    core_runner_open(&runner, argv[1], is_exact ? SUNDOG_ACTIVATIONS_F32 : SUNDOG_ACTIVATIONS_INT8,
-                     g_get_num_processors());
+    SundogActivations activations = is_exact ? SUNDOG_ACTIVATIONS_F32 : SUNDOG_ACTIVATIONS_INT8;
+    bool is_narrow = strcmp(argv[2], sundog_dtype_name(SUNDOG_DTYPE_Q8)) == 0;
+    unsigned n_threads = g_get_num_processors();
+    if (is_narrow)
+        core_runner_open_narrow(&runner, argv[1], activations, n_threads);
+    else
+        core_runner_open(&runner, argv[1], activations, n_threads);
     for (guint first = 0; first + CHUNK <= tokens->len; first += CHUNK) {
         int32_t chunk[CHUNK];
         memcpy(chunk, &g_array_index(tokens, int32_t, first), sizeof chunk);

@@ -3,6 +3,7 @@
 #include "tests/kernels/call.h"
 #include "kernels/contract/activation.h"
 #include "kernels/contract/math.h"
+#include "kernels/contract/paged-cache.h"
 #include <glib.h>
 #include <stdlib.h>
 
@@ -56,6 +57,9 @@ test_call_add_4d(TestCall *call, SundogDtype dtype, const int64_t shape[4])
         n_bytes *= (size_t)shape[i];
     if (dtype == SUNDOG_DTYPE_A8)
         n_bytes = (size_t)shape[0] * sundog_activation_tile_bytes(shape[1]);
+    if (dtype == SUNDOG_DTYPE_Q8)
+        n_bytes = (size_t)(shape[0] * shape[1]) *
+                  sundog_page_part_bytes(dtype, 1, (uint64_t)(shape[2] * shape[3] / 64));
     return append(call, &argument, n_bytes);
 }
 

@@ -43,7 +43,7 @@ random_step(TestRandom *random, int64_t max_start, int64_t max_rows)
                  .n_sequences = test_random_int(random, 1, MAX_SEQUENCES)};
     step.n_heads = step.n_kv_heads * test_random_int(random, 1, 5);
     static const SundogDtype dtypes[] = {SUNDOG_DTYPE_BF16, SUNDOG_DTYPE_BF16, SUNDOG_DTYPE_F16,
-                                         SUNDOG_DTYPE_F32};
+                                         SUNDOG_DTYPE_F32,  SUNDOG_DTYPE_Q8,   SUNDOG_DTYPE_Q8};
     step.dtype = dtypes[test_random_int(random, 0, G_N_ELEMENTS(dtypes) - 1)];
     static const int64_t windows[] = {0, 0, 1, 5, 63, 64, 65, 130, 1000};
     step.window = windows[test_random_int(random, 0, G_N_ELEMENTS(windows) - 1)];
@@ -107,6 +107,24 @@ add_copy(TestCall *call, SundogDtype dtype, int64_t rows, int64_t columns, const
     memcpy(to, from, call->n_bytes[call->n_arguments - 1]);
 }
 
+static uint8_t *
+find_part(const SundogArgument *pages, int64_t part)
+{
+    uint64_t c = (uint64_t)(pages->shape[2] * pages->shape[3] / 64);
+    return (uint8_t *)pages->data + (uint64_t)part * sundog_page_part_bytes(SUNDOG_DTYPE_Q8, 1, c);
+}
+
+/* A random byte of q8, and the scale of its position, which the last to be written decides. */
+static void
+fill_byte(const SundogArgument *pages, int64_t at, int64_t slot, TestRandom *random)
+{
+    int64_t size = pages->shape[2] * pages->shape[3];
+    uint8_t *part = find_part(pages, at / size);
+    float scale = (2 + test_random_float(random)) / 127;
+    part[at % size] = (uint8_t)test_random_int(random, -127, 127);
+    memcpy(part + size + slot * (int64_t)sizeof scale, &scale, sizeof scale);
+}
+
 /* Random elements; slots that no row of the step may read are NaN, and so are pages before the window. */
 static void
 add_pages(TestCall *call, const Step *step, bool keys, TestRandom *random)
@@ -123,6 +141,10 @@ add_pages(TestCall *call, const Step *step, bool keys, TestRandom *random)
                 int64_t page = step->page_table[s * step->sequence_pages + p / 64];
                 int64_t group = page * g + i / c, d = i % c, slot = p % 64;
                 int64_t at = keys ? (group * c + d) * 64 + slot : (group * 64 + slot) * c + d;
+                if (step->dtype == SUNDOG_DTYPE_Q8) {
+                    fill_byte(&call->arguments[call->n_arguments - 1], at, slot, random);
+                    continue;
+                }
                 float value = 3 * test_random_float(random);
                 uint16_t half = step->dtype == SUNDOG_DTYPE_F16 ? sundog_f32_to_f16(value)
                                                                 : sundog_f32_to_bf16_factor(value);
@@ -188,9 +210,16 @@ test_sets_agree(void)
     }
 }
 
+/* Keys where a position's numbers lie apart. */
 static double
-page_element(const SundogArgument *pages, int64_t at)
+page_element(const SundogArgument *pages, int64_t at, bool keys)
 {
+    int64_t size = pages->shape[2] * pages->shape[3];
+    if (pages->dtype == SUNDOG_DTYPE_Q8) {
+        const uint8_t *part = find_part(pages, at / size);
+        int64_t slot = keys ? at % 64 : at % size / pages->shape[3];
+        return ((const float *)(part + size))[slot] * ((const int8_t *)part)[at % size];
+    }
     if (pages->dtype == SUNDOG_DTYPE_F32)
         return ((float *)pages->data)[at];
     uint16_t half = ((uint16_t *)pages->data)[at];
@@ -213,7 +242,7 @@ attend_in_double(const TestCall *call, const Step *step, int64_t row, int64_t he
         for (int64_t d = 0; d < c; d++)
             weights[p] += q[d] * call->parameters[3].f *
                           page_element(&call->arguments[4],
-                                       ((table[p / 64] * g + group) * c + d) * 64 + p % 64);
+                                       ((table[p / 64] * g + group) * c + d) * 64 + p % 64, true);
         if (step->softcap > 0)
             weights[p] = step->softcap * tanh(weights[p] / step->softcap);
         greatest = MAX(greatest, weights[p]);
@@ -227,7 +256,7 @@ attend_in_double(const TestCall *call, const Step *step, int64_t row, int64_t he
         for (int32_t p = begin; p < end; p++)
             result[d] += weights[p] / sum *
                          page_element(&call->arguments[5],
-                                      ((table[p / 64] * g + group) * 64 + p % 64) * c + d);
+                                      ((table[p / 64] * g + group) * 64 + p % 64) * c + d, false);
     }
 }
 
@@ -247,8 +276,9 @@ test_plain_is_right(void)
                 const float *o =
                     (float *)call.arguments[6].data + (row * step.n_heads + head) * step.head_dim;
                 /* Up to 220 weights of float32, or of 8 bits and met by queries of 8 bits. */
-                g_assert_cmpfloat(test_relative_error(o, truth, step.head_dim), <,
-                                  step.dtype == SUNDOG_DTYPE_BF16 ? 5e-3 : 5e-6);
+                g_assert_cmpfloat(
+                    test_relative_error(o, truth, step.head_dim), <,
+                    step.dtype == SUNDOG_DTYPE_BF16 || step.dtype == SUNDOG_DTYPE_Q8 ? 5e-3 : 5e-6);
             }
         test_call_clear(&call);
         step_clear(&step);
@@ -267,7 +297,13 @@ test_not_finite_spreads(void)
         int32_t spoilt = MIN(7, step.first_row[1] - 1);
         int64_t at = (step.page_table[0] * step.n_kv_heads * step.head_dim + 3) * 64 + spoilt;
         size_t bytes = sundog_dtype_bytes(step.dtype);
-        memset((uint8_t *)call.arguments[4].data + (size_t)at * bytes, 0xff, bytes);
+        uint8_t *to = (uint8_t *)call.arguments[4].data + (size_t)at * bytes;
+        if (step.dtype == SUNDOG_DTYPE_Q8) {
+            bytes = sizeof(float);
+            to = find_part(&call.arguments[4], step.page_table[0] * step.n_kv_heads) +
+                 step.head_dim * 64 + spoilt * (int64_t)bytes;
+        }
+        memset(to, 0xff, bytes);
         for (int set = 0; set < SUNDOG_N_HOST_SETS; set++) {
             if (!sundog_host_supports(set))
                 continue;
@@ -363,10 +399,13 @@ test_rope_is_right(void)
             for (int64_t head = 0; head < h + g; head++)
                 check_rotation(&call, before + head * c, after + head * c, p);
             for (int64_t j = 0; j < g * c; j++) {
-                double key = page_element(&call.arguments[5], (page * g * c + j) * 64 + p % 64);
+                double key =
+                    page_element(&call.arguments[5], (page * g * c + j) * 64 + p % 64, true);
                 double value = page_element(&call.arguments[6],
-                                            ((page * g + j / c) * 64 + p % 64) * c + j % c);
-                double most = step.dtype == SUNDOG_DTYPE_BF16 ? 0x1p-8 : 1e-3;
+                                            ((page * g + j / c) * 64 + p % 64) * c + j % c, false);
+                double most = step.dtype == SUNDOG_DTYPE_BF16 ? 0x1p-8
+                              : step.dtype == SUNDOG_DTYPE_Q8 ? 0.51 * 1.7 / 127
+                                                              : 1e-3;
                 g_assert_cmpfloat(fabs(key - after[h * c + j]), <=, most);
                 g_assert_cmpfloat(fabs(value - after[(h + g) * c + j]), <=, most);
             }

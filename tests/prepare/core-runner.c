@@ -8,13 +8,17 @@
 #include <string.h>
 
 static void
-prepare_and_open(CoreRunner *runner, const char *path, SundogActivations activations)
+prepare_and_open(CoreRunner *runner, const char *path, SundogActivations activations,
+                 SundogCacheKind cache)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *keys = g_build_filename(runner->folder, "keys", NULL);
     g_autofree char *core = g_build_filename(runner->folder, "core", NULL);
-    const SundogPrepareOptions options = {
-        .name = "test", .target = "host", .activations = activations, .n_threads = 2};
+    const SundogPrepareOptions options = {.name = "test",
+                                          .target = "host",
+                                          .activations = activations,
+                                          .cache = cache,
+                                          .n_threads = 2};
     g_autoptr(SundogModel) model = sundog_model_open(path, &error);
     g_assert_no_error(error);
     runner->keyring = sundog_keyring_open(keys, &error);
@@ -25,9 +29,9 @@ prepare_and_open(CoreRunner *runner, const char *path, SundogActivations activat
     g_assert_no_error(error);
 }
 
-void
-core_runner_open(CoreRunner *runner, const char *path, SundogActivations activations,
-                 unsigned n_threads)
+static void
+open_runner(CoreRunner *runner, const char *path, SundogActivations activations,
+            SundogCacheKind cache, unsigned n_threads)
 {
     g_autoptr(GError) error = NULL;
     const SundogReplayOptions options = {.n_threads = n_threads,
@@ -37,7 +41,7 @@ core_runner_open(CoreRunner *runner, const char *path, SundogActivations activat
                                          .poison = true};
     *runner = (CoreRunner){.folder = g_dir_make_tmp("sundog-runner.XXXXXX", &error)};
     g_assert_no_error(error);
-    prepare_and_open(runner, path, activations);
+    prepare_and_open(runner, path, activations, cache);
     runner->replay = sundog_replay_open(runner->core, &options, &error);
     g_assert_no_error(error);
     runner->n_vocabulary = sundog_core_get_info(runner->core)->n_vocabulary;
@@ -45,6 +49,20 @@ core_runner_open(CoreRunner *runner, const char *path, SundogActivations activat
     for (int s = 0; s < RUNNER_SEQUENCES; s++)
         for (int p = 0; p < RUNNER_PAGES; p++)
             runner->pages[s][p] = 1 + s + RUNNER_SEQUENCES * p;
+}
+
+void
+core_runner_open(CoreRunner *runner, const char *path, SundogActivations activations,
+                 unsigned n_threads)
+{
+    open_runner(runner, path, activations, SUNDOG_CACHE_FLOATS, n_threads);
+}
+
+void
+core_runner_open_narrow(CoreRunner *runner, const char *path, SundogActivations activations,
+                        unsigned n_threads)
+{
+    open_runner(runner, path, activations, SUNDOG_CACHE_Q8, n_threads);
 }
 
 void

@@ -32,6 +32,9 @@ typedef struct {
 
 void core_runner_open(CoreRunner *runner, const char *model, SundogActivations activations,
                       unsigned n_threads);
+/* The same with keys and values in 8 bits. */
+void core_runner_open_narrow(CoreRunner *runner, const char *model, SundogActivations activations,
+                             unsigned n_threads);
 void core_runner_close(CoreRunner *runner);
 
 /* One step of the program "forward", or of another by name. Parts name different sequences. */

@@ -13,7 +13,9 @@ typedef struct {
 } Tiny;
 
 static void
-tiny_init(Tiny *tiny, const char *name, SundogActivations activations)
+tiny_init_with(Tiny *tiny, const char *name, SundogActivations activations,
+               void (*open)(CoreRunner *runner, const char *model, SundogActivations activations,
+                            unsigned n_threads))
 {
     int32_t n;
     g_autofree char *json = g_strdup_printf("tiny/%s.json", name);
@@ -25,8 +27,14 @@ tiny_init(Tiny *tiny, const char *name, SundogActivations activations)
     fixture_init(&tiny->fixture, json_node_get_object(root));
     tiny->positions = fixture_dup_numbers(json_node_get_object(root), "positions", &n);
     g_assert_cmpint(n, ==, tiny->fixture.n_logit_rows);
-    core_runner_open(&tiny->runner, path, activations, 2);
+    open(&tiny->runner, path, activations, 2);
     g_assert_cmpuint(tiny->runner.n_vocabulary, ==, tiny->fixture.n_logit_columns);
+}
+
+static void
+tiny_init(Tiny *tiny, const char *name, SundogActivations activations)
+{
+    tiny_init_with(tiny, name, activations, core_runner_open);
 }
 
 static void
@@ -208,6 +216,24 @@ test_invariance(gconstpointer name)
     check_invariance(name, SUNDOG_ACTIVATIONS_INT8);
 }
 
+/* Keys and values in 8 bits: heads of several sizes, windows, sinks, a latent, and state spaces beside. */
+static void
+test_narrow(gconstpointer name)
+{
+    Tiny tiny;
+    tiny_init_with(&tiny, name, SUNDOG_ACTIVATIONS_F32, core_runner_open_narrow);
+    g_autofree float *logits =
+        core_runner_prefill(&tiny.runner, tiny.fixture.tokens, tiny.fixture.n_tokens, 64);
+    double error = largest_error(&tiny, logits);
+    g_test_message("largest relative error %.2e", error);
+    g_assert_cmpfloat(error, <, 0.06); /* random weights hide no rounding */
+    g_assert_cmpfloat(error, >, 1e-6); /* they are in 8 bits */
+    check_chunks(&tiny, logits);
+    check_company(&tiny, logits);
+    check_prefix(&tiny, logits);
+    tiny_clear(&tiny);
+}
+
 static void
 add_test(const char *what, const char *name, GTestDataFunc test)
 {
@@ -242,7 +268,11 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    static const char *const narrow[] = {"deepseek2", "falcon-h1", "gemma3",
+                                         "gpt-oss",   "llama4",    "q4_1-gqa-yarn"};
     g_autoptr(GPtrArray) names = list_names();
+    for (size_t i = 0; i < G_N_ELEMENTS(narrow); i++)
+        add_test("narrow", narrow[i], test_narrow);
     for (guint i = 0; i < names->len; i++) {
         add_test("float", names->pdata[i], test_float);
         add_test("quantized", names->pdata[i], test_quantized);

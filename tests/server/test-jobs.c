@@ -190,9 +190,9 @@ start_with_program(const char *program)
 static void
 add_prepare(const Harness *harness)
 {
-    g_autoptr(Reply) reply = client_post(
-        harness->port, JOBS,
-        "{\"kind\":\"prepare\",\"model\":\"tiny\",\"activations\":\"f32\",\"weights\":\"q4\"}");
+    g_autoptr(Reply) reply = client_post(harness->port, JOBS,
+                                         "{\"kind\":\"prepare\",\"model\":\"tiny\",\"activations\":"
+                                         "\"f32\",\"weights\":\"q4\",\"cache\":\"q8\"}");
     g_assert_cmpuint(reply->status, ==, 201);
 }
 
@@ -217,7 +217,8 @@ test_child(void)
     g_autoptr(Reply) done = client_get(harness->port, JOBS "/j1");
     g_assert_nonnull(strstr(done->body, "\"result\":\"tiny@host\""));
     g_autoptr(Reply) log = client_get(harness->port, "/sundog/v1/log");
-    g_assert_nonnull(strstr(log->body, "prepare tiny --json --activations f32 --weights q4"));
+    g_assert_nonnull(
+        strstr(log->body, "prepare tiny --json --activations f32 --weights q4 --cache q8"));
 }
 
 static void
