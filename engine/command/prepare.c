@@ -20,7 +20,7 @@ static const GOptionEntry options[] = {
     {"target", 0, 0, G_OPTION_ARG_STRING, &target,
      "what it will run on: host (the default), or an NVIDIA GPU such as sm_90a", "TARGET"},
     {"activations", 0, 0, G_OPTION_ARG_STRING, &activations,
-     "int8 (the default, fast) or f32 (exact)", "KIND"},
+     "int8 (the default, fast) or exact: f32 on the host, bf16 on a GPU", "KIND"},
     {"weights", 0, 0, G_OPTION_ARG_STRING, &weights,
      "q8 or q4: quantize matrices of floats; as they are by default", "KIND"},
     {"cache", 0, 0, G_OPTION_ARG_STRING, &cache,
@@ -133,15 +133,16 @@ tell_done(const char *name, const char *folder, bool is_for_text, double seconds
 static bool
 read_options(SundogPrepareOptions *prepare, GError **error)
 {
-    if (activations != NULL && strcmp(activations, "int8") != 0 && strcmp(activations, "f32") != 0)
-        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                    "--activations is int8 or f32, not \"%s\"", activations);
-    else if (target != NULL && strcmp(target, "host") != 0 && !g_str_has_prefix(target, "sm_"))
+    bool is_host = target == NULL || strcmp(target, "host") == 0;
+    const char *exact = is_host ? SUNDOG_CORE_ACTIVATIONS_F32 : SUNDOG_CORE_ACTIVATIONS_BF16;
+    if (!is_host && !g_str_has_prefix(target, "sm_"))
         g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
                     "--target is host or a GPU's architecture such as sm_90a, not \"%s\"", target);
-    else if (activations != NULL && target != NULL && strcmp(target, "host") != 0)
+    else if (activations != NULL && strcmp(activations, SUNDOG_CORE_ACTIVATIONS_INT8) != 0 &&
+             strcmp(activations, exact) != 0)
         g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                    "--activations is for the host; on a GPU they are bf16");
+                    "--activations %s int8 or %s, not \"%s\"", is_host ? "is" : "on a GPU is",
+                    exact, activations);
     else if (weights != NULL && strcmp(weights, "q8") != 0 && strcmp(weights, "q4") != 0)
         g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
                     "--weights is q8 or q4, not \"%s\"", weights);
@@ -153,7 +154,7 @@ read_options(SundogPrepareOptions *prepare, GError **error)
                     "--context is 0 to %d, not %" G_GINT64_FORMAT, G_MAXINT32, max_context);
     else {
         prepare->activations =
-            g_strcmp0(activations, "f32") == 0 ? SUNDOG_ACTIVATIONS_F32 : SUNDOG_ACTIVATIONS_INT8;
+            g_strcmp0(activations, exact) == 0 ? SUNDOG_ACTIVATIONS_F32 : SUNDOG_ACTIVATIONS_INT8;
         if (weights != NULL)
             prepare->weights = weights[1] == '8' ? SUNDOG_WEIGHTS_Q8 : SUNDOG_WEIGHTS_Q4;
         if (cache != NULL)

@@ -27,19 +27,17 @@ static bool
 check_info(const SundogCoreInfo *info, GError **error)
 {
     bool is_host = strcmp(info->target, SUNDOG_CORE_TARGET_HOST) == 0;
-    bool known = is_host ? strcmp(info->activations, SUNDOG_CORE_ACTIVATIONS_INT8) == 0 ||
-                               strcmp(info->activations, SUNDOG_CORE_ACTIVATIONS_F32) == 0
-                         : strcmp(info->activations, SUNDOG_CORE_ACTIVATIONS_BF16) == 0;
+    const char *exact = is_host ? SUNDOG_CORE_ACTIVATIONS_F32 : SUNDOG_CORE_ACTIVATIONS_BF16;
+    bool known = strcmp(info->activations, SUNDOG_CORE_ACTIVATIONS_INT8) == 0 ||
+                 strcmp(info->activations, exact) == 0;
     if (!is_host && !g_str_has_prefix(info->target, "sm_"))
         g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
                     "the core is for the target \"%s\", this engine runs \"%s\" and \"sm_…\"",
                     info->target, SUNDOG_CORE_TARGET_HOST);
     else if (!known)
         g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
-                    "the core has activations in \"%s\", known for the target \"%s\": %s",
-                    info->activations, info->target,
-                    is_host ? SUNDOG_CORE_ACTIVATIONS_INT8 " and " SUNDOG_CORE_ACTIVATIONS_F32
-                            : SUNDOG_CORE_ACTIVATIONS_BF16);
+                    "the core has activations in \"%s\", known for the target \"%s\": %s and %s",
+                    info->activations, info->target, SUNDOG_CORE_ACTIVATIONS_INT8, exact);
     else
         return true;
     return false;

@@ -6,7 +6,7 @@
  *
  * core.json beside the container's own fields (format, members):
  *   "features": ["host-2", …]   required features; an unknown one is refused by name
- *   "name", "target": "host" | "sm_…", "activations": "int8" | "f32" on the host, "bf16" on CUDA, "created": RFC 3339, "engine": version
+ *   "name", "target": "host" | "sm_…", "activations": "int8" | "f32" on the host, "int8" | "bf16" on CUDA, "created": RFC 3339, "engine": version
  *   "model": {"name", "architecture", "licence", "n_parameters", "context_length", "n_vocabulary",
  *             "file", "sha256", "bytes"}
  *   "purpose": "generate" | "embed" | "rerank"   what it is for; absent is "generate"

@@ -28,6 +28,7 @@ typedef struct {
     const SundogLoweringKind *kind;
     bool waits;          /* the kernels wait by themselves */
     bool has_warpgroups; /* the target has their products */
+    bool rounds;         /* products of quantized weights may round x to bytes */
     GError **error;
     bool failed;
 } SundogLowering;

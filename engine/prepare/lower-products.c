@@ -22,6 +22,7 @@ typedef struct {
     SundogBufferId y;
     bool is_gated;
     bool starts_late;    /* as sundog_lowering_attends_next() says */
+    bool is_rounded;     /* x, to bytes */
     SundogLayout layout; /* of all its matrices */
     int64_t n_columns;
     int64_t n_panels; /* of results: gate's alone where it is gated */
@@ -166,16 +167,24 @@ divide_tokens(const SundogLowering *lowering, const Product *product, int64_t n_
 
 /* Few tokens */
 
+/* Of one token's x in shared memory, and of its scales or sums. */
+static int64_t
+count_token_bytes(const Product *product)
+{
+    int64_t columns = (product->n_columns + 63) / 64 * 64;
+    return product->is_rounded ? (columns + 127) / 128 * 128 + 64 + columns / 32 * 8 + 16
+                               : columns * 2 + 64 + columns / 32 * 4;
+}
+
 /* Shared memory as linear.cuh lays it out. */
 static int64_t
 count_few_bytes(const SundogLowering *lowering, const Product *product, int64_t n_slots)
 {
-    int64_t columns = (product->n_columns + 63) / 64 * 64;
     int64_t n_tokens = lowering->kind->max_tokens;
     return SUNDOG_CUDA_LINEAR_WARPS * (n_slots * SUNDOG_CUDA_SLOT_BYTES + 32) + 128 +
            2 * SUNDOG_CUDA_LINEAR_WARPS * (product->is_gated ? 2 : 1) * n_tokens *
                SUNDOG_PANEL_ROWS * 4 +
-           n_tokens * (columns * 2 + 64 + columns / 32 * 4);
+           n_tokens * count_token_bytes(product);
 }
 
 /* Three slots where two such blocks share a multiprocessor, or where one fills it anyway; the block is
@@ -237,8 +246,11 @@ lower_few(SundogLowering *lowering, uint32_t index, const Product *product)
     draft.launch.n_threads = SUNDOG_CUDA_LINEAR_THREADS;
     draft.launch.grid[0] =
         limit_grid(lowering, sundog_lowering_constant(lowering, product->n_panels));
-    bool is_one = lowering->kind->max_tokens == 1 && product->layout == SUNDOG_LAYOUT_TILE16_Q8_0;
-    finish_product(lowering, product, &draft, is_one ? "one" : "few");
+    bool is_one = lowering->kind->max_tokens == 1 &&
+                  (product->is_rounded || product->layout == SUNDOG_LAYOUT_TILE16_Q8_0);
+    g_autofree char *suffix =
+        g_strconcat(is_one ? "one" : "few", product->is_rounded ? "_rounded" : NULL, NULL);
+    finish_product(lowering, product, &draft, suffix);
 }
 
 /* More tokens, any target */
@@ -413,6 +425,9 @@ sundog_lower_product(SundogLowering *lowering, uint32_t index, const SundogOpera
                      const SundogOperation *operation)
 {
     Product product = find_product(lowering, norm, operation);
+    product.is_rounded = lowering->rounds && lowering->kind->max_tokens == 1 &&
+                         (product.layout == SUNDOG_LAYOUT_TILE16_Q8_0 ||
+                          product.layout == SUNDOG_LAYOUT_TILE16_Q4_1);
     product.starts_late = sundog_lowering_attends_next(lowering, index + (norm != NULL));
     check_product(lowering, &product, operation);
     if (lowering->failed)

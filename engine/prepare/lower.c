@@ -229,7 +229,7 @@ sundog_lower_is_target(const char *target)
 }
 
 SundogLaunchList *
-sundog_lower(const SundogProgram *program, const char *target, GError **error)
+sundog_lower(const SundogProgram *program, const char *target, bool rounds, GError **error)
 {
     g_autofree SundogLifetime *lifetimes = sundog_program_dup_lifetimes(program);
     g_autoptr(SundogLaunchList) list = sundog_launch_list_new(program);
@@ -239,6 +239,7 @@ sundog_lower(const SundogProgram *program, const char *target, GError **error)
                                /* What waits by itself came with compute capability 9.0. */
                                .waits = atoi(target + 3) >= 90,
                                .has_warpgroups = strcmp(target, "sm_90a") == 0,
+                               .rounds = rounds,
                                .error = error};
     if (!add_modules(&lowering, target))
         return NULL;

@@ -16,5 +16,7 @@ extern const char *const sundog_lower_modules[];
 /* True for the names of CUDA architectures, "sm_90a". */
 bool sundog_lower_is_target(const char *target);
 
-/* NULL where an operation has no kernel for its sizes, or this build no cubins for the target. */
-SundogLaunchList *sundog_lower(const SundogProgram *program, const char *target, GError **error);
+/* With `rounds`, products of quantized weights for few tokens round x to bytes. NULL where an operation has
+ * no kernel for its sizes, or this build no cubins for the target. */
+SundogLaunchList *sundog_lower(const SundogProgram *program, const char *target, bool rounds,
+                               GError **error);

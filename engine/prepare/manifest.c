@@ -223,10 +223,10 @@ describe_core(JsonObject *root, const SundogPlan *plan, const SundogPrepareOptio
     json_object_set_string_member(root, "name", options->name);
     json_object_set_string_member(root, "target", plan->target);
     json_object_set_string_member(root, "activations",
-                                  !is_host ? SUNDOG_CORE_ACTIVATIONS_BF16
-                                  : options->activations == SUNDOG_ACTIVATIONS_F32
-                                      ? SUNDOG_CORE_ACTIVATIONS_F32
-                                      : SUNDOG_CORE_ACTIVATIONS_INT8);
+                                  options->activations == SUNDOG_ACTIVATIONS_INT8
+                                      ? SUNDOG_CORE_ACTIVATIONS_INT8
+                                  : is_host ? SUNDOG_CORE_ACTIVATIONS_F32
+                                            : SUNDOG_CORE_ACTIVATIONS_BF16);
     json_object_set_string_member(root, "created", created);
     json_object_set_string_member(root, "engine", SUNDOG_VERSION);
 }

@@ -210,11 +210,11 @@ make_reference(SundogPlan *plan, const SundogModel *model, GHashTable *tensors,
 
 /* Lowers where the target is a GPU, places temporaries, and checks what came out. */
 static bool
-finish_program(const SundogPlan *plan, SundogProgram *program, SundogLaunchList **launches,
-               GError **error)
+finish_program(const SundogPlan *plan, SundogProgram *program, bool rounds,
+               SundogLaunchList **launches, GError **error)
 {
     if (is_for_cuda(plan)) {
-        *launches = sundog_lower(program, plan->target, error);
+        *launches = sundog_lower(program, plan->target, rounds, error);
         if (*launches == NULL)
             return false;
     }
@@ -234,14 +234,16 @@ make_forward(SundogPlan *plan, const SundogModel *model, GHashTable *tensors,
     sundog_pass_fuse(plan->forward.program);
     if (is_for_cuda(plan))
         sundog_pass_cuda(plan->forward.program);
-    return finish_program(plan, plan->forward.program, &plan->forward_launches, error);
+    return finish_program(plan, plan->forward.program,
+                          options->activations == SUNDOG_ACTIVATIONS_INT8, &plan->forward_launches,
+                          error);
 }
 
 static bool
 make_sample(SundogPlan *plan, uint32_t n_vocabulary, GError **error)
 {
     plan->sample = sundog_recipe_build_sample(n_vocabulary, &plan->bounds, !is_for_cuda(plan));
-    return finish_program(plan, plan->sample, &plan->sample_launches, error);
+    return finish_program(plan, plan->sample, false, &plan->sample_launches, error);
 }
 
 /* What the recipe has made of its layers: those that keep pages, and the recurrent state of the others. */

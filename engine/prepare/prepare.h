@@ -9,6 +9,8 @@
 #include "engine/model/model.h"
 #include <gio/gio.h>
 
+/* What quantized weights are multiplied with: on CUDA bytes for few tokens and bf16 for many, and where
+ * they are to be exact always bf16. */
 typedef enum {
     SUNDOG_ACTIVATIONS_INT8,
     SUNDOG_ACTIVATIONS_F32,
@@ -30,7 +32,7 @@ typedef enum {
 typedef struct {
     const char *name;   /* the core's name in its manifest; never NULL */
     const char *target; /* "host" (NULL for the same), or a CUDA architecture: "sm_90a" */
-    SundogActivations activations; /* on the host; CUDA's are bf16 */
+    SundogActivations activations;
     SundogWeights weights;
     SundogCacheKind cache;
     uint32_t max_context; /* 0: what the model was trained for */

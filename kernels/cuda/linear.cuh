@@ -4,12 +4,12 @@
  * linear, linear_qkv and linear_gated of linear.h for few tokens, bound by the reading of weights. A
  * block takes whole panels of 16 rows in turn; its 8 warps share a panel's columns, each streaming its
  * part through a ring of its own, and add their sums in the order of warps: one numeric class, whatever
- * the grid. x lies in shared memory in the order of the B fragments. Weights are on their way before the
- * predecessor is waited for.
+ * the grid. x lies in shared memory in the order of the B fragments, in bf16 or rounded to bytes. Weights
+ * are on their way before the predecessor is waited for.
  */
 
 #include "kernels/cuda/ring.cuh"
-#include "kernels/cuda/weight.cuh"
+#include "kernels/cuda/rounded.cuh"
 
 #define WARPS SUNDOG_CUDA_LINEAR_WARPS
 #define PANEL_ROWS 16
@@ -144,9 +144,28 @@ scale_by(float4 v, float factor, float4 weight)
                        v.w * factor * weight.w);
 }
 
-/* One token normed into shared memory. The first columns of x and weight stay in registers. */
+/* Where the x of one token goes. */
+struct Staged {
+    char *x;
+    char *scales; /* where it is rounded */
+    int n_columns;
+};
+
+/* Four columns of a token; with ROUNDED all lanes of a warp come here together. */
+template <bool ROUNDED>
 INLINE void
-stage_normed(const SundogCudaLinear &p, const float4 (&weight)[HELD], int token, char *x,
+stage_columns(const Staged &to, int k, float4 v)
+{
+    if constexpr (ROUNDED)
+        round_columns(to.x, to.scales, k, to.n_columns, v);
+    else if (k < to.n_columns)
+        store_x(to.x, k, v);
+}
+
+/* One token normed into shared memory. The first columns of x and weight stay in registers. */
+template <bool ROUNDED>
+INLINE void
+stage_normed(const SundogCudaLinear &p, const float4 (&weight)[HELD], int token, const Staged &to,
              float *room)
 {
     const float *from = (const float *)p.x + (size_t)token * p.n_columns;
@@ -163,15 +182,14 @@ stage_normed(const SundogCudaLinear &p, const float4 (&weight)[HELD], int token,
     sum = block_sum(sum, room);
     float factor = 1.0f / sqrtf(sum / (float)p.n_columns + p.epsilon);
 #pragma unroll
-    for (int i = 0; i < HELD; i++) {
-        int k = (threadIdx.x + i * 256) * 4;
-        if (k < padded_columns(p))
-            store_x(x, k, scale_by(held[i], factor, weight[i]));
-    }
-    for (int k = (threadIdx.x + HELD * 256) * 4; k < padded_columns(p); k += 1024)
-        store_x(x, k,
-                scale_by(load_or_zero(from, k, p.n_columns), factor,
-                         load_or_zero(weights, k, p.n_columns)));
+    for (int i = 0; i < HELD; i++)
+        stage_columns<ROUNDED>(to, (threadIdx.x + i * 256) * 4,
+                               scale_by(held[i], factor, weight[i]));
+    int lane = threadIdx.x % 32;
+    for (int k = (threadIdx.x + HELD * 256) * 4; k - lane * 4 < to.n_columns; k += 1024)
+        stage_columns<ROUNDED>(to, k,
+                               scale_by(load_or_zero(from, k, p.n_columns), factor,
+                                        load_or_zero(weights, k, p.n_columns)));
 }
 
 /* Columns are a multiple of 8, as prepare sees to. */
@@ -207,6 +225,33 @@ stage_bf16(const SundogCudaLinear &p, char *x)
             *(uint32_t *)(to + x_offset(k + 2)) = held[i].y;
             *(uint32_t *)(to + x_offset(k + 4)) = held[i].z;
             *(uint32_t *)(to + x_offset(k + 6)) = held[i].w;
+        }
+    }
+}
+
+/* One token of bf16, rounded; loads as above. */
+INLINE void
+stage_rounded(const SundogCudaLinear &p, int token, const Staged &to)
+{
+    constexpr int at_once = 8;
+    const uint16_t *from = (const uint16_t *)p.x + (size_t)token * p.n_columns;
+    int lane = threadIdx.x % 32;
+    for (int first = threadIdx.x * 4; first - lane * 4 < to.n_columns; first += at_once * 1024) {
+        uint2 held[at_once];
+#pragma unroll
+        for (int i = 0; i < at_once; i++) {
+            int k = first + i * 1024;
+            held[i] = k < p.n_columns ? __ldcg((const uint2 *)(from + k)) : make_uint2(0, 0);
+        }
+#pragma unroll
+        for (int i = 0; i < at_once; i++) {
+            int k = first + i * 1024;
+            if (k - lane * 4 >= to.n_columns)
+                break;
+            float4 v = make_float4(
+                __uint_as_float(held[i].x << 16), __uint_as_float(held[i].x & 0xffff0000),
+                __uint_as_float(held[i].y << 16), __uint_as_float(held[i].y & 0xffff0000));
+            round_columns(to.x, to.scales, k, to.n_columns, v);
         }
     }
 }
@@ -344,10 +389,20 @@ struct Room {
     float *sums;  /* [32] */
     float *parts; /* 2 x [WARPS][matrices][n_tokens][16] */
     char *x;
-    float *x_sums;
+    int x_stride;
+    char *scales; /* of rounded x, or sums for minima */
+    int scales_stride;
     char *slots;
 };
 
+INLINE Staged
+find_token(const SundogCudaLinear &p, const Room &room, int token)
+{
+    return {room.x + token * room.x_stride, room.scales + token * room.scales_stride,
+            padded_columns(p)};
+}
+
+template <bool ROUNDED>
 INLINE Room
 find_room(const SundogCudaLinear &p, char *shared, int n_matrices)
 {
@@ -361,13 +416,36 @@ find_room(const SundogCudaLinear &p, char *shared, int n_matrices)
     room.parts = (float *)at;
     at += 2 * WARPS * n_matrices * p.n_tokens * PANEL_ROWS * 4;
     room.x = at;
-    at += p.n_tokens * x_stride(p);
-    room.x_sums = (float *)at;
+    room.x_stride = ROUNDED ? rounded_stride(padded_columns(p)) : x_stride(p);
+    room.scales = at + p.n_tokens * room.x_stride;
+    room.scales_stride =
+        ROUNDED ? rounded_scales_stride(padded_columns(p)) : padded_columns(p) / 32 * 4;
     return room;
 }
 
-/* With ONE there is one token, for whose bytes this is 5 % faster; nibbles are as fast without. */
-template <int LAYOUT, bool GATED, bool ONE>
+/* All tokens into shared memory. */
+template <int LAYOUT, bool ROUNDED>
+INLINE void
+stage_x(const SundogCudaLinear &p, const float4 (&norm)[HELD], const Room &room)
+{
+    if (p.source == SUNDOG_CUDA_X_NORM)
+        for (int token = 0; token < p.n_tokens; token++)
+            stage_normed<ROUNDED>(p, norm, token, find_token(p, room, token), room.sums);
+    else if constexpr (ROUNDED)
+        for (int token = 0; token < p.n_tokens; token++)
+            stage_rounded(p, token, find_token(p, room, token));
+    else
+        stage_bf16(p, room.x);
+    __syncthreads();
+    if constexpr (LAYOUT == SUNDOG_LAYOUT_TILE16_Q4_1 && !ROUNDED) {
+        stage_sums(p, room.x, (float *)room.scales);
+        __syncthreads();
+    }
+}
+
+/* With ONE there is one token, for which this is faster; nibbles against bf16 are as fast without. x is ROUNDED
+ * for one token alone: for more, making it in every block takes longer than it saves. */
+template <int LAYOUT, bool GATED, bool ONE, bool ROUNDED>
 INLINE void
 run_linear(const SundogCudaLinear &p)
 {
@@ -375,7 +453,7 @@ run_linear(const SundogCudaLinear &p)
     constexpr int n_matrices = GATED ? 2 : 1;
     extern __shared__ __align__(128) char shared[];
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    Room room = find_room(p, shared, n_matrices);
+    Room room = find_room<ROUNDED>(p, shared, n_matrices);
     Ring ring;
     Cursor<LAYOUT, GATED> fill, read;
     Piece piece;
@@ -397,21 +475,11 @@ run_linear(const SundogCudaLinear &p)
     wait_for_predecessor();
     if (p.starts_late)
         start_dependents();
-    if (p.source == SUNDOG_CUDA_X_NORM)
-        for (int token = 0; token < p.n_tokens; token++)
-            stage_normed(p, norm, token, room.x + token * x_stride(p), room.sums);
-    else
-        stage_bf16(p, room.x);
-    __syncthreads();
-    if constexpr (LAYOUT == SUNDOG_LAYOUT_TILE16_Q4_1) {
-        stage_sums(p, room.x, room.x_sums);
-        __syncthreads();
-    }
-    /* What this lane multiplies with, and the sums of the two columns that its results lie in. */
-    int n_groups = padded_columns(p) / 32;
-    const char *own = room.x + min(lane / 4, p.n_tokens - 1) * x_stride(p) + lane % 4 * 16;
-    const float *sums0 = room.x_sums + min(lane % 4 * 2, p.n_tokens - 1) * n_groups;
-    const float *sums1 = room.x_sums + min(lane % 4 * 2 + 1, p.n_tokens - 1) * n_groups;
+    stage_x<LAYOUT, ROUNDED>(p, norm, room);
+    /* What this lane multiplies with, and what scales the two columns that its results lie in. */
+    const char *own = room.x + min(lane / 4, p.n_tokens - 1) * room.x_stride + lane % 4 * 16;
+    const char *scales0 = room.scales + min(lane % 4 * 2, p.n_tokens - 1) * room.scales_stride;
+    const char *scales1 = room.scales + min(lane % 4 * 2 + 1, p.n_tokens - 1) * room.scales_stride;
     for (int unit = blockIdx.x, turn = 0; unit < read.n_units; unit += gridDim.x, turn ^= 1) {
         float *parts = room.parts + turn * WARPS * n_matrices * p.n_tokens * PANEL_ROWS;
 #pragma unroll 1
@@ -424,8 +492,12 @@ run_linear(const SundogCudaLinear &p)
 #pragma unroll ONE ? 3 : 2
                 for (int b = 0; b < piece.n_blocks; b++) {
                     int k = (piece.first_block + b) * T::columns;
-                    multiply_block<LAYOUT, ONE>(y, slot + b * T::bytes, own + k / 32 * 64,
-                                                sums0 + k / 32, sums1 + k / 32, k / 16);
+                    if constexpr (ROUNDED)
+                        multiply_rounded<LAYOUT>(y, slot + b * T::bytes, own + k, scales0 + k / 4);
+                    else
+                        multiply_block<LAYOUT, ONE>(y, slot + b * T::bytes, own + k / 32 * 64,
+                                                    (const float *)scales0 + k / 32,
+                                                    (const float *)scales1 + k / 32, k / 16);
                 }
                 more = !piece.ends_matrix;
                 ring_next(ring);

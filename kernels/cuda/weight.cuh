@@ -19,7 +19,7 @@ template <> struct Tile<SUNDOG_LAYOUT_TILE16_Q4_1> {
     static constexpr bool is_scaled = true;
 };
 
-/* Scale and minimum of rows g and g + 8 for one group of 32 columns, as unpack_step() needs them. */
+/* Scale and minimum of rows g and g + 8 for one group of 32 columns. */
 struct Scales {
     float d[2];
     float m[2];
@@ -27,7 +27,7 @@ struct Scales {
 
 template <int LAYOUT>
 INLINE Scales
-load_scales(const char *block, int group)
+load_own_scales(const char *block, int group)
 {
     Scales scales = {};
     int g = threadIdx.x % 32 / 4;
@@ -37,12 +37,23 @@ load_scales(const char *block, int group)
         if constexpr (LAYOUT == SUNDOG_LAYOUT_TILE16_Q4_1) {
             float2 pair = half2_to_float2(*(const uint32_t *)(block + 512 + at * 4));
             scales.d[i] = pair.x;
-            /* The values stay 128 too large, as unpack_nibbles() says. */
-            scales.m[i] = fmaf(-128.0f, pair.x, pair.y);
+            scales.m[i] = pair.y;
         } else {
             scales.d[i] = __half2float(*(const __half *)(block + 1024 + at * 2));
         }
     }
+    return scales;
+}
+
+/* As unpack_step() needs them, whose values stay 128 too large where there are minima. */
+template <int LAYOUT>
+INLINE Scales
+load_scales(const char *block, int group)
+{
+    Scales scales = load_own_scales<LAYOUT>(block, group);
+    if constexpr (LAYOUT == SUNDOG_LAYOUT_TILE16_Q4_1)
+        for (int i = 0; i < 2; i++)
+            scales.m[i] = fmaf(-128.0f, scales.d[i], scales.m[i]);
     return scales;
 }
 

@@ -69,7 +69,8 @@ class Words(unittest.TestCase):
                       ('fit', NAME, '--threads', '-1'), ('verify', NAME, '--threads', '9999'),
                       ('bench',), ('bench', NAME, '--repeat', '0'), ('run', NAME, '-p', 'x', '-t', '-5'),
                       ('chat', NAME, '--top-p', '7'), ('config', '--unset'),
-                      ('inspect', NAME, '--json', '--dot'), ('prepare', NAME, '--activations', 'int9')]:
+                      ('inspect', NAME, '--json', '--dot'), ('prepare', NAME, '--activations', 'int9'),
+                      ('prepare', NAME, '--target', 'sm_90a', '--activations', 'f32')]:
             result = sundog(*words)
             self.assertEqual(result.returncode, 2, (words, result.stderr))
             self.assertTrue(result.stderr.startswith('sundog: '), words)

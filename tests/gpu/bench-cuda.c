@@ -1,6 +1,6 @@
 /*
- * Times of whole steps on a GPU, random weights: bench-cuda [8b|1b] [bf16|q8_0|q4_1] [LAYERS].
- * Prints what was moved, how long it took, and the share of the read bandwidth given as the last argument.
+ * Times of whole steps on a GPU, random weights: bench-cuda [8b|1b] [bf16|q8_0|q4_1]
+ * [LAYERS [BANDWIDTH [int8|exact]]]. Prints what was moved, how long it took, and the share of the read bandwidth given, in TB/s.
  */
 
 #include "engine/core/step.h"
@@ -133,7 +133,9 @@ main(int argc, char **argv)
                                          .weights_seed = 1};
     GpuCore gpu;
     gint64 start = g_get_monotonic_time();
-    gpu_core_open(&gpu, path, GPU_TARGET, &options);
+    bool is_exact = argc > 5 && strcmp(argv[5], "exact") == 0;
+    gpu_core_open(&gpu, path, GPU_TARGET,
+                  is_exact ? SUNDOG_ACTIVATIONS_F32 : SUNDOG_ACTIVATIONS_INT8, &options);
     g_print("# %s %s, %u layers, context %d, prepared and opened in %.1f s\n", size, type,
             shape.n_layers, CONTEXT, (double)(g_get_monotonic_time() - start) / 1e6);
     for (size_t i = 0; i < G_N_ELEMENTS(batches); i++)

@@ -66,6 +66,7 @@ bench_shape(ProductRunner *runner, size_t s, SundogLayout layout, int n_tokens)
     g_print("%-8s %5d:", shapes[s].name, n_tokens);
     for (const SundogCudaGroupTile *tile = product_tiles; tile->tokens > 0; tile++) {
         Product product = {.layout = layout,
+                           .class = PRODUCT_GROUPS,
                            .is_gated = shapes[s].is_gated,
                            .tile = *tile,
                            .linear = {.x = (void *)(uintptr_t)x,

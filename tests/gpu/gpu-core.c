@@ -189,7 +189,7 @@ gpu_shape_write_random(const GpuShape *shape, const char *folder)
 }
 
 void
-gpu_core_open(GpuCore *gpu, const char *path, const char *target,
+gpu_core_open(GpuCore *gpu, const char *path, const char *target, SundogActivations activations,
               const SundogReplayOptions *options)
 {
     g_autoptr(GError) error = NULL;
@@ -204,7 +204,7 @@ gpu_core_open(GpuCore *gpu, const char *path, const char *target,
     sundog_prepare(model, folder, gpu->keyring,
                    &(SundogPrepareOptions){.name = "test",
                                            .target = target,
-                                           .activations = SUNDOG_ACTIVATIONS_F32,
+                                           .activations = activations,
                                            .hollow = options->weights_seed != 0},
                    &error);
     g_assert_no_error(error);

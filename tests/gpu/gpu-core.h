@@ -35,7 +35,7 @@ char *gpu_shape_write(const GpuShape *shape, const char *folder);
 char *gpu_shape_write_random(const GpuShape *shape, const char *folder);
 
 void gpu_core_open(GpuCore *gpu, const char *model, const char *target,
-                   const SundogReplayOptions *options);
+                   SundogActivations activations, const SundogReplayOptions *options);
 void gpu_core_close(GpuCore *gpu);
 
 /* Fills the inputs of a forward step; `rows` are those with logits. Returns its shape. */

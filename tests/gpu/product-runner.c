@@ -45,6 +45,7 @@ product_runner_init(ProductRunner *runner)
           "asking a GPU's size");
     check(runner, runner->driver->stream_create(&runner->stream, SUNDOG_CUDA_STREAM_NON_BLOCKING),
           "making a stream");
+    runner->linear = load(runner, "linear");
     runner->warpgroup = load(runner, "warpgroup");
     runner->step = load(runner, "step");
     return true;
@@ -145,25 +146,60 @@ encode(const ProductRunner *runner, const Product *product)
     return map;
 }
 
-void
-product_runner_launch(ProductRunner *runner, const Product *product)
+static int
+count_panels(const Product *product)
+{
+    int n_panels = 0;
+    for (int i = 0; i < (product->is_gated ? 1 : 3); i++)
+        n_panels += (product->linear.n_rows[i] + SUNDOG_PANEL_ROWS - 1) / SUNDOG_PANEL_ROWS;
+    return n_panels;
+}
+
+static char *
+dup_entry(const Product *product, const char *suffix)
+{
+    return g_strdup_printf("sundog_%s_%s_%s", product->is_gated ? "gated" : "linear",
+                           strchr(sundog_layout_name(product->layout), '-') + 1, suffix);
+}
+
+/* With all the memory there is, and two slots. */
+static void
+launch_few(ProductRunner *runner, const Product *product)
+{
+    bool is_rounded = product->class == PRODUCT_ROUNDED;
+    SundogCudaLinear linear = product->linear;
+    linear.n_slots = 2;
+    g_autofree char *entry = dup_entry(product, is_rounded ? "one_rounded" : "few");
+    launch(runner, runner->linear, entry,
+           (unsigned)MIN(count_panels(product), runner->n_multiprocessors),
+           SUNDOG_CUDA_LINEAR_THREADS, SUNDOG_CUDA_MAX_SHARED_BYTES, &linear);
+}
+
+static void
+launch_groups(ProductRunner *runner, const Product *product)
 {
     const SundogCudaLinear *linear = &product->linear;
-    int n_panels = 0, tokens = product->tile.tokens, by_columns = product->tile.by_columns;
+    int tokens = product->tile.tokens, by_columns = product->tile.by_columns;
     int by_blocks = product->tile.by_blocks;
     SundogCudaGroupPlan plan = sundog_cuda_plan_group(
         product->is_gated, tokens, by_columns, by_blocks,
         (int)(SUNDOG_CUDA_GROUP_CHUNK / sundog_tile_block_columns(product->layout) *
               (int64_t)sundog_tile_block_bytes(product->layout)));
-    for (int i = 0; i < (product->is_gated ? 1 : 3); i++)
-        n_panels += (linear->n_rows[i] + SUNDOG_PANEL_ROWS - 1) / SUNDOG_PANEL_ROWS;
-    int n_tiles = (n_panels + plan.row_panels - 1) / plan.row_panels *
+    int n_tiles = (count_panels(product) + plan.row_panels - 1) / plan.row_panels *
                   ((linear->n_tokens + tokens - 1) / tokens);
-    g_autofree char *entry = g_strdup_printf(
-        "sundog_%s_%s_%dx%dx%d", product->is_gated ? "gated" : "linear",
-        strchr(sundog_layout_name(product->layout), '-') + 1, tokens, by_columns, by_blocks);
+    g_autofree char *suffix = g_strdup_printf("%dx%dx%d", tokens, by_columns, by_blocks);
+    g_autofree char *entry = dup_entry(product, suffix);
     SundogCudaGroupLinear parameters = {.x = encode(runner, product), .product = *linear};
     launch(runner, runner->warpgroup, entry,
            (unsigned)(by_blocks * MIN(n_tiles, runner->n_multiprocessors / by_blocks)),
            (unsigned)plan.n_threads, (unsigned)plan.shared_bytes, &parameters);
+}
+
+void
+product_runner_launch(ProductRunner *runner, const Product *product)
+{
+    if (product->class == PRODUCT_GROUPS)
+        launch_groups(runner, product);
+    else
+        launch_few(runner, product);
 }

@@ -13,7 +13,7 @@
 typedef struct {
     const SundogCudaDriver *driver;
     CUdevice device;
-    CUmodule warpgroup, step;
+    CUmodule linear, warpgroup, step;
     CUstream stream;
     int n_multiprocessors;
 } ProductRunner;
@@ -21,12 +21,20 @@ typedef struct {
 /* Ends with a tile of no tokens. */
 extern const SundogCudaGroupTile product_tiles[];
 
-/* One product by warpgroups: addresses are the device's. */
+/* Which kernel: for few tokens, for one whose x is rounded to bytes, or by warpgroups. */
+typedef enum {
+    PRODUCT_FEW,
+    PRODUCT_ROUNDED,
+    PRODUCT_GROUPS,
+} ProductClass;
+
+/* One product: addresses are the device's. */
 typedef struct {
     SundogLayout layout;
     bool is_gated;
-    SundogCudaGroupTile tile;
-    SundogCudaLinear linear; /* x and all else */
+    ProductClass class;
+    SundogCudaGroupTile tile; /* by warpgroups */
+    SundogCudaLinear linear;  /* x and all else */
 } Product;
 
 /* False, with the reason printed, where there is no GPU or no code for it. */

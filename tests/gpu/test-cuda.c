@@ -241,8 +241,8 @@ open_cores(void)
                 error != NULL ? error->message : "smollm2.gguf is not in the cache of test files");
         return false;
     }
-    gpu_core_open(&gpu, path, GPU_TARGET, &options);
-    gpu_core_open(&host, path, SUNDOG_CORE_TARGET_HOST, &options);
+    gpu_core_open(&gpu, path, GPU_TARGET, SUNDOG_ACTIVATIONS_F32, &options);
+    gpu_core_open(&host, path, SUNDOG_CORE_TARGET_HOST, SUNDOG_ACTIVATIONS_F32, &options);
     for (int32_t i = 0; i < N_TOKENS; i++)
         tokens[i] = (i * 7919 + 13) % (int32_t)gpu.n_vocabulary;
     expected = prefill(&gpu, 1, N_TOKENS);

@@ -1,5 +1,6 @@
 /*
- * Every kernel of products by warpgroups against sums in double precision of the very same bf16 values,
+ * Every kernel of products for few tokens and by warpgroups against sums in double precision of the very
+ * same values, rounded as the kernel's class says,
  * so that what is left are the roundings of float32 sums: at most 2^-24 each, of K terms whose running
  * sums are about as large as the result, 1e-5 for what is tried here.
  */
@@ -25,6 +26,7 @@ typedef struct {
 static const Size plain_sizes[] = {
     {64, {40, 0, 0}}, {576, {200, 72, 40}}, {416, {130, 0, 0}}, {1472, {24, 16, 16}}};
 static const Size gated_sizes[] = {{64, {24, 24, 0}}, {576, {200, 200, 0}}, {416, {70, 70, 0}}};
+static const int few_counts[] = {1, 2, 3, 5, 8};
 static const int token_counts[] = {1, 7, 8, 9, 33, 64, 65, 129, 257, MAX_TOKENS};
 
 static ProductRunner runner;
@@ -94,14 +96,14 @@ row_bytes(SundogLayout layout, int n_columns)
                                                  : (size_t)n_columns / 32 * 34;
 }
 
-/* One matrix: packed on the device, and its values as the kernels round them. */
+/* One matrix: packed on the device, and its values as the kernels of a class round them. */
 typedef struct {
     CUdeviceptr data;
     float *values; /* [n_rows, n_columns] */
 } Matrix;
 
 static Matrix
-make_matrix(GRand *random, SundogLayout layout, int n_rows, int n_columns)
+make_matrix(GRand *random, SundogLayout layout, ProductClass class, int n_rows, int n_columns)
 {
     Matrix matrix = {.values = g_new(float, (size_t)n_rows *n_columns)};
     size_t stride = row_bytes(layout, n_columns), n_bytes;
@@ -119,7 +121,7 @@ make_matrix(GRand *random, SundogLayout layout, int n_rows, int n_columns)
     for (int r = 0; r < n_rows; r++) {
         float *row = matrix.values + (size_t)r * n_columns;
         sundog_layout_dequantize_row(layout, packed, r, n_columns, row);
-        for (int k = 0; k < n_columns; k++)
+        for (int k = 0; k < n_columns && class == PRODUCT_GROUPS; k++)
             row[k] = from_bf16(to_bf16(row[k]));
     }
     matrix.data = product_runner_allocate(&runner, n_bytes);
@@ -130,6 +132,7 @@ make_matrix(GRand *random, SundogLayout layout, int n_rows, int n_columns)
 typedef struct {
     Size size;
     SundogLayout layout;
+    ProductClass class;
     bool is_gated;
     int n_outputs; /* of a token */
     Matrix matrices[3];
@@ -167,6 +170,20 @@ compute(Case *c, const float *x, const float *bias)
     }
 }
 
+/* As rounded.cuh does. */
+static void
+round_groups(float *x, size_t n)
+{
+    for (size_t first = 0; first < n; first += 32) {
+        float most = 0;
+        for (size_t i = first; i < first + 32; i++)
+            most = MAX(most, fabsf(x[i]));
+        float factor = most > 0 ? 127.0f / most : 0, scale = most / 127.0f;
+        for (size_t i = first; i < first + 32; i++)
+            x[i] = scale * rintf(x[i] * factor);
+    }
+}
+
 static CUdeviceptr
 upload(const void *data, size_t n_bytes)
 {
@@ -176,16 +193,16 @@ upload(const void *data, size_t n_bytes)
 }
 
 static void
-case_init(Case *c, const Size *size, SundogLayout layout, bool is_gated)
+case_init(Case *c, const Size *size, SundogLayout layout, ProductClass class, bool is_gated)
 {
     GRand *random = g_rand_new_with_seed(7);
-    *c = (Case){.size = *size, .layout = layout, .is_gated = is_gated};
+    *c = (Case){.size = *size, .layout = layout, .class = class, .is_gated = is_gated};
     size_t n_x = (size_t)MAX_TOKENS * size->n_columns;
     g_autofree float *x = g_new(float, n_x), *bias = NULL;
     g_autofree uint16_t *rounded = g_new(uint16_t, n_x);
     for (int m = 0; m < 3; m++) {
         if (size->n_rows[m] > 0)
-            c->matrices[m] = make_matrix(random, layout, size->n_rows[m], size->n_columns);
+            c->matrices[m] = make_matrix(random, layout, class, size->n_rows[m], size->n_columns);
         if (!is_gated || m == 0)
             c->n_outputs += size->n_rows[m];
     }
@@ -193,6 +210,8 @@ case_init(Case *c, const Size *size, SundogLayout layout, bool is_gated)
         rounded[i] = to_bf16(random_float(random));
         x[i] = from_bf16(rounded[i]);
     }
+    if (class == PRODUCT_ROUNDED)
+        round_groups(x, n_x);
     size_t n_y = (size_t)MAX_TOKENS * (size_t)c->n_outputs;
     bias = g_new(float, c->n_outputs);
     c->residuals = g_new(float, n_y);
@@ -231,7 +250,8 @@ case_clear(Case *c)
 static void
 run(const Case *c, SundogCudaGroupTile tile, int n_tokens, float *y)
 {
-    Product product = {.layout = c->layout, .is_gated = c->is_gated, .tile = tile};
+    Product product = {
+        .layout = c->layout, .is_gated = c->is_gated, .class = c->class, .tile = tile};
     SundogCudaLinear *linear = &product.linear;
     int column = 0;
     size_t n_all = (size_t)MAX_TOKENS * (size_t)c->n_outputs;
@@ -292,31 +312,48 @@ check_rest(const Case *c, int n_tokens, const float *y)
 static double
 check_tile(const Case *c, SundogCudaGroupTile tile)
 {
+    static const char *const classes[] = {"few", "rounded", "warpgroups"};
+    bool is_few = c->class != PRODUCT_GROUPS;
+    const int *counts = is_few ? few_counts : token_counts;
+    size_t n_counts = c->class == PRODUCT_ROUNDED ? 1
+                      : is_few                    ? G_N_ELEMENTS(few_counts)
+                                                  : G_N_ELEMENTS(token_counts);
     double largest = 0;
     g_autofree float *y = g_new(float, (size_t)MAX_TOKENS *(size_t)c->n_outputs);
-    for (size_t i = 0; i < G_N_ELEMENTS(token_counts); i++) {
-        run(c, tile, token_counts[i], y);
-        double error = find_error(c, token_counts[i], y);
+    for (size_t i = 0; i < n_counts; i++) {
+        run(c, tile, counts[i], y);
+        double error = find_error(c, counts[i], y);
         if (!(error < (c->is_gated ? GATED_BOUND : BOUND)))
-            g_error("%s %s %dx%dx%d, %d columns, %d tokens: %.2e", sundog_layout_name(c->layout),
-                    c->is_gated ? "gated" : "plain", tile.tokens, tile.by_columns, tile.by_blocks,
-                    c->size.n_columns, token_counts[i], error);
-        check_rest(c, token_counts[i], y);
+            g_error("%s %s %s %dx%dx%d, %d columns, %d tokens: %.2e", sundog_layout_name(c->layout),
+                    c->is_gated ? "gated" : "plain", classes[c->class], tile.tokens,
+                    tile.by_columns, tile.by_blocks, c->size.n_columns, counts[i], error);
+        check_rest(c, counts[i], y);
         largest = MAX(largest, error);
     }
     return largest;
 }
 
+static double
+check_case(const Case *c)
+{
+    double largest = 0;
+    if (c->class != PRODUCT_GROUPS)
+        return check_tile(c, (SundogCudaGroupTile){0});
+    for (const SundogCudaGroupTile *tile = product_tiles; tile->tokens > 0; tile++)
+        if (!c->is_gated || tile->has_gated)
+            largest = MAX(largest, check_tile(c, *tile));
+    return largest;
+}
+
 static void
-check_sizes(SundogLayout layout, const Size *sizes, size_t n_sizes, bool is_gated)
+check_sizes(SundogLayout layout, ProductClass class, const Size *sizes, size_t n_sizes,
+            bool is_gated)
 {
     double largest = 0;
     for (size_t s = 0; s < n_sizes; s++) {
         Case c;
-        case_init(&c, &sizes[s], layout, is_gated);
-        for (const SundogCudaGroupTile *tile = product_tiles; tile->tokens > 0; tile++)
-            if (!is_gated || tile->has_gated)
-                largest = MAX(largest, check_tile(&c, *tile));
+        case_init(&c, &sizes[s], layout, class, is_gated);
+        largest = MAX(largest, check_case(&c));
         case_clear(&c);
     }
     g_print("# %s %s: %.2e\n", sundog_layout_name(layout), is_gated ? "gated" : "plain", largest);
@@ -326,8 +363,12 @@ static void
 test_layout(gconstpointer data)
 {
     SundogLayout layout = (SundogLayout)GPOINTER_TO_INT(data);
-    check_sizes(layout, plain_sizes, G_N_ELEMENTS(plain_sizes), false);
-    check_sizes(layout, gated_sizes, G_N_ELEMENTS(gated_sizes), true);
+    for (int class = PRODUCT_FEW; class <= PRODUCT_GROUPS; class ++) {
+        if (class == PRODUCT_ROUNDED && layout == SUNDOG_LAYOUT_TILE16_BF16)
+            continue;
+        check_sizes(layout, (ProductClass) class, plain_sizes, G_N_ELEMENTS(plain_sizes), false);
+        check_sizes(layout, (ProductClass) class, gated_sizes, G_N_ELEMENTS(gated_sizes), true);
+    }
 }
 
 int

@@ -67,7 +67,7 @@ test_steps(void)
     g_autofree char *path = dup_model_path();
     GpuCore gpu;
     fake_cuda_begin();
-    gpu_core_open(&gpu, path, GPU_TARGET, &options);
+    gpu_core_open(&gpu, path, GPU_TARGET, SUNDOG_ACTIVATIONS_F32, &options);
     for (int f = 0; f < FAKE_CUDA_N_FUNCTIONS; f++)
         before[f] = fake_cuda_get_count(f);
     for (int i = 0; i < N_STEPS; i++)
@@ -108,7 +108,7 @@ test_failures(void)
     unsigned called[FAKE_CUDA_N_FUNCTIONS];
     GpuCore gpu;
     fake_cuda_begin();
-    gpu_core_open(&gpu, path, GPU_TARGET, &options);
+    gpu_core_open(&gpu, path, GPU_TARGET, SUNDOG_ACTIVATIONS_F32, &options);
     for (int f = 0; f < FAKE_CUDA_N_FUNCTIONS; f++)
         called[f] = fake_cuda_get_count(f);
     for (int f = 0; f < FAKE_CUDA_N_FUNCTIONS; f++) {
