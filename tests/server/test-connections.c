@@ -20,6 +20,7 @@ connect_to(uint16_t port)
 {
     g_autoptr(GSocketClient) client = g_socket_client_new();
     g_autoptr(GError) error = NULL;
+    g_socket_client_set_enable_proxy(client, false);
     GSocketConnection *connection =
         g_socket_client_connect_to_host(client, "127.0.0.1", port, NULL, &error);
     g_assert_no_error(error);
