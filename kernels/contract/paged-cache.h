@@ -8,7 +8,7 @@
  * Of q8, each [C, 64] or [64, C] is signed bytes, with 64 scales in f32 behind them, one a position. An element is
  * its byte times the scale of its position, rounded once in f32, then as a bf16 factor of math.h. Of a row of C
  * numbers with the greatest magnitude m, the scale is m / 127, and each byte its number times 127 / m, quotient and
- * product rounded by themselves, rounded to even. Where m is below 2^-100 the scale is 0; where a number is not finite
+ * product rounded by themselves, rounded to even. Where m is below 2^-33 the scale is 0; where a number is not finite
  * the scale is NaN; and then all bytes are 0.
  * Position p of a sequence lies in page page_table[sequence][p / 64], slot p % 64. Page 0 is the null
  * page: never leased, where padding points.

@@ -11,7 +11,7 @@
 #include <math.h>
 
 #define RUN_ROWS 16
-#define LEAST_MAGNITUDE 0x1p-100f
+#define LEAST_MAGNITUDE 0x1p-33f
 #define INFINITY_BITS 0x7f800000
 
 typedef struct {

@@ -129,12 +129,16 @@ sundog_vector_round_factor(SundogVector v)
         _mm512_maskz_and_epi32(counts, sum, _mm512_set1_epi32((int)0xffff0000)));
 }
 
-/* The same as sixteen halves. */
+/* The same as sixteen halves, of numbers that are zero or no less than the lowest factor. */
 SUNDOG_INLINE void
 sundog_vector_store_factors(uint16_t *to, SundogVector v)
 {
+#ifdef __AVX512BF16__
+    _mm256_storeu_si256((__m256i *)to, (__m256i)_mm512_cvtneps_pbh(v));
+#else
     __m512i bits = _mm512_castps_si512(sundog_vector_round_factor(v));
     _mm256_storeu_si256((__m256i *)to, _mm512_cvtepi32_epi16(_mm512_srli_epi32(bits, 16)));
+#endif
 }
 
 /* 2^n for the integer n that SUNDOG_ROUNDING left in the low bits of t. */

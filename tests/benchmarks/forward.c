@@ -3,7 +3,7 @@
  * at once, behind any depth of context, and a prompt, with the share of each operation and of the memory's
  * read bandwidth.
  *
- *   forward MODEL.gguf [--threads N] [--set N] [--rounds N] [--f32] [--prompt N] [--decode N] [--depth N]
+ *   forward MODEL.gguf [--threads N] [--set N] [--rounds N] [--f32] [--q8] [--prompt N] [--decode N] [--depth N]
  *           [--sequences N] [--json]
  *
  * The core is prepared into a temporary folder. Figures are the best and the median of the rounds.
@@ -30,6 +30,7 @@ static int n_decode = 128;
 static int depth = 0;
 static int n_sequences = 1;
 static gboolean use_f32;
+static gboolean use_q8;
 static gboolean json;
 
 static SundogCore *
@@ -40,7 +41,8 @@ prepare_core(const char *folder, const char *path, GError **error)
     const SundogPrepareOptions options = {.name = "benchmark",
                                           .target = "host",
                                           .activations = use_f32 ? SUNDOG_ACTIVATIONS_F32
-                                                                 : SUNDOG_ACTIVATIONS_INT8};
+                                                                 : SUNDOG_ACTIVATIONS_INT8,
+                                          .cache = use_q8 ? SUNDOG_CACHE_Q8 : SUNDOG_CACHE_FLOATS};
     g_autoptr(SundogModel) model = sundog_model_open(path, error);
     g_autoptr(SundogKeyring) keyring = model != NULL ? sundog_keyring_open(keys, error) : NULL;
     if (keyring == NULL || !sundog_prepare(model, core, keyring, &options, error))
@@ -236,6 +238,7 @@ main(int argc, char *argv[])
          "0 plain, 1 AVX2, 2 AVX-VNNI, 3 AVX-512 VNNI, 4 AVX-512 BF16", "N"},
         {"rounds", 'r', 0, G_OPTION_ARG_INT, &n_rounds, "Rounds", "N"},
         {"f32", 0, 0, G_OPTION_ARG_NONE, &use_f32, "Activations in float32", NULL},
+        {"q8", 0, 0, G_OPTION_ARG_NONE, &use_q8, "Keys and values in 8 bits", NULL},
         {"prompt", 0, 0, G_OPTION_ARG_INT, &n_prompt, "Tokens of the prompt, 0 for none", "N"},
         {"decode", 0, 0, G_OPTION_ARG_INT, &n_decode, "Steps of decoding, 0 for none", "N"},
         {"depth", 0, 0, G_OPTION_ARG_INT, &depth, "Tokens before those that are decoded", "N"},
