@@ -76,15 +76,35 @@ void sundog_hf_class_read(SundogSource *source, JsonObject *config);
 void sundog_hf_roberta_class_read(SundogSource *source, JsonObject *config);
 /* ModernBERT's stands for the first token or the mean. */
 void sundog_hf_modern_bert_class_read(SundogSource *source, JsonObject *config);
-/* Gemma 4's. */
+/* Gemma's: tables in hf-gemma.c, and Gemma 4's settings. */
+extern const SundogHfTensor sundog_hf_gemma_tensors[];
+extern const SundogHfTensor sundog_hf_gemma2_tensors[];
+extern const SundogHfTensor sundog_hf_gemma4_tensors[];
+extern const SundogHfKey sundog_hf_gemma_keys[];
+extern const SundogHfKey sundog_hf_gemma4_keys[];
+extern const char sundog_hf_gemma3_defaults[];
 void sundog_hf_gemma4_read(SundogSource *source, JsonObject *config);
-/* Granite's with state spaces, and Bamba's. */
+/* Granite's and those with state spaces: tables in hf-granite.c. */
+extern const SundogHfTensor sundog_hf_granite_hybrid_tensors[];
+extern const SundogHfTensor sundog_hf_bamba_tensors[];
+extern const SundogHfTensor sundog_hf_nemotron_h_tensors[];
+extern const SundogHfKey sundog_hf_granite_hybrid_keys[];
+extern const SundogHfKey sundog_hf_nemotron_h_keys[];
+extern const SundogHfTensor sundog_hf_granite_moe_tensors[];
+extern const SundogHfKey sundog_hf_granite_keys[];
 void sundog_hf_granite_hybrid_read(SundogSource *source, JsonObject *config);
 void sundog_hf_nemotron_h_read(SundogSource *source, JsonObject *config);
 /* LFM2's. */
+extern const SundogHfTensor sundog_hf_lfm2_tensors[];
+extern const SundogHfKey sundog_hf_lfm2_keys[];
 void sundog_hf_lfm2_read(SundogSource *source, JsonObject *config);
 /* Llama 4's. */
+extern const SundogHfTensor sundog_hf_llama4_tensors[];
+extern const SundogHfKey sundog_hf_llama4_keys[];
 void sundog_hf_llama4_read(SundogSource *source, JsonObject *config);
+
+/* DeepSeek's, in hf-latent.c. */
+extern const SundogHfTensor sundog_hf_deepseek_tensors[];
 
 /* NULL where the class is not known. */
 const SundogHfFamily *sundog_hf_family_find(const char *class_name);

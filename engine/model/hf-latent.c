@@ -1,6 +1,7 @@
-/* DeepSeek's settings. Source: transformers' DeepseekV2 and DeepseekV3, and llama.cpp's converter. */
+/* DeepSeek's tensors and settings. Source: transformers' DeepseekV2 and DeepseekV3, and llama.cpp's converter. */
 
 #include "engine/model/hf-latent.h"
+#include "engine/model/hf-family.h"
 
 #include "engine/format/error.h"
 #include "engine/format/json-members.h"
@@ -11,6 +12,19 @@
 /* GGUF's expert_gating_func. */
 #define GATING_SOFTMAX 1
 #define GATING_SIGMOID 2
+
+/* clang-format off */
+const SundogHfTensor sundog_hf_deepseek_tensors[] = {
+    {"model.layers.%u.self_attn.q_a_proj.weight",           "blk.%u.attn_q_a.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.self_attn.q_a_layernorm.weight",      "blk.%u.attn_q_a_norm.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.self_attn.q_b_proj.weight",           "blk.%u.attn_q_b.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.self_attn.kv_a_proj_with_mqa.weight", "blk.%u.attn_kv_a_mqa.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.self_attn.kv_a_layernorm.weight",     "blk.%u.attn_kv_a_norm.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.self_attn.kv_b_proj.weight",          "blk.%u.attn_k_b.weight", SUNDOG_HF_KEYS_OF_HEADS},
+    {"model.layers.%u.self_attn.kv_b_proj.weight",          "blk.%u.attn_v_b.weight", SUNDOG_HF_VALUES_OF_HEADS},
+    {NULL, NULL, SUNDOG_HF_WHOLE},
+};
+/* clang-format on */
 
 /* A size from 1 on. */
 static bool

@@ -28,14 +28,6 @@ static const struct {
                      {"embeddings.norm.", "model.embeddings.norm."},
                      {"final_norm.", "model.final_norm."}};
 
-/* Parts of models that see or hear, which are not read. */
-static const char *const other_prefixes[] = {
-    "vision_tower.",      "model.vision_tower.",    "visual.",
-    "model.visual.",      "multi_modal_projector.", "model.multi_modal_projector.",
-    "audio_tower.",       "model.audio_tower.",     "model.embed_vision.",
-    "model.embed_audio.", "vision_model.",          "model.vision_model.",
-};
-
 #define NO_NUMBER UINT32_MAX
 /* Some way beyond any published model. */
 #define MAX_EXPERTS 4096
@@ -79,15 +71,6 @@ dup_text_name(const char *own_name)
                                NULL);
     }
     return g_strdup(own_name);
-}
-
-static bool
-is_other(const char *own_name)
-{
-    for (size_t i = 0; i < G_N_ELEMENTS(other_prefixes); i++)
-        if (g_str_has_prefix(own_name, other_prefixes[i]))
-            return true;
-    return false;
 }
 
 static bool
@@ -339,7 +322,7 @@ take_weight(Mapping *mapping, const SundogSourceTensor *found, GError **error)
     bool is_known = false;
     pattern_init(&pattern, found->own_name);
     g_autofree char *text = pattern.text;
-    if (is_other(found->own_name) || is_of_predicting_layer(mapping, &pattern) ||
+    if (is_of_predicting_layer(mapping, &pattern) ||
         (mapping->options->is_tied && strcmp(text, "lm_head.weight") == 0))
         return true;
     if (!take_rows(mapping, mapping->options->family->tensors, &pattern, found, &is_known, error))

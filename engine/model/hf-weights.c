@@ -6,6 +6,23 @@
 #include "engine/format/name-table.h"
 #include "engine/model/quantized.h"
 
+/* Parts of models that see or hear, which are not read. */
+static const char *const other_prefixes[] = {
+    "vision_tower.",      "model.vision_tower.",    "visual.",
+    "model.visual.",      "multi_modal_projector.", "model.multi_modal_projector.",
+    "audio_tower.",       "model.audio_tower.",     "model.embed_vision.",
+    "model.embed_audio.", "vision_model.",          "model.vision_model.",
+};
+
+static bool
+is_other(const char *name)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(other_prefixes); i++)
+        if (g_str_has_prefix(name, other_prefixes[i]))
+            return true;
+    return false;
+}
+
 /* GGUF's number for elements that it has too; false for others. */
 static bool
 get_type(SundogSafetensorsDtype dtype, uint32_t *type)
@@ -70,7 +87,7 @@ find_modules(const SundogSafetensors *tensors)
         const char *name = sundog_safetensors_get_tensor(tensors, i)->name;
         size_t n_bytes;
         SundogQuantizedPart part = sundog_quantized_parse(name, &n_bytes);
-        if (part == SUNDOG_N_PARTS || part == SUNDOG_PART_WEIGHT)
+        if (part == SUNDOG_N_PARTS || part == SUNDOG_PART_WEIGHT || is_other(name))
             continue;
         g_autofree char *module_name = g_strndup(name, n_bytes);
         if (g_hash_table_contains(modules, module_name))
@@ -133,8 +150,8 @@ sundog_hf_weights_list(SundogSource *source, const SundogSafetensors *tensors,
     g_autoptr(GHashTable) modules = find_modules(tensors);
     for (size_t i = 0; i < sundog_safetensors_get_n_tensors(tensors); i++) {
         const SundogSafetensor *tensor = sundog_safetensors_get_tensor(tensors, i);
-        if (take_part(modules, tensor) == NULL && !sundog_quantized_is_beside(tensor->name) &&
-            !add_plain(weights, tensor, error))
+        if (!is_other(tensor->name) && take_part(modules, tensor) == NULL &&
+            !sundog_quantized_is_beside(tensor->name) && !add_plain(weights, tensor, error))
             return NULL;
     }
     return add_quantized(weights, source, modules, quantization, error) ? g_steal_pointer(&weights)

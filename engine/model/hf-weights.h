@@ -8,7 +8,7 @@
 #include "engine/format/safetensors.h"
 #include "engine/model/source.h"
 
-/* An array of SundogSourceTensor whose name is its own; the caller unrefs it. What readers need goes
+/* An array of SundogSourceTensor whose name is its own, without those of parts that see or hear, whatever they are; the caller unrefs it. What readers need goes
  * into the source, which must not outlive the safetensors. `quantization` is what config.json says of it,
  * or NULL. */
 GArray *sundog_hf_weights_list(SundogSource *source, const SundogSafetensors *tensors,

@@ -360,6 +360,22 @@ SAVED |= {
                            'routed_scaling_factor': 2.5, 'num_hidden_layers': None}),
 }
 
+SAVED |= {
+    'hf-ernie4_5-moe': ('Ernie4_5_Moe', 'Ernie4_5_MoeForCausalLM',
+                        {**SMALL, 'moe_num_experts': 3, 'moe_k': 2, 'moe_intermediate_size': 16,
+                         'moe_num_shared_experts': 1, 'moe_layer_start_index': 1}),
+    'hf-hunyuan-dense': ('HunYuanDenseV1', 'HunYuanDenseV1ForCausalLM', SMALL),
+    'hf-hunyuan-moe': ('HunYuanMoEV1', 'HunYuanMoEV1ForCausalLM', {**SMALL, 'intermediate_size': 32, 'num_experts': 3, 'moe_topk': 2}),
+    'hf-phi2': ('Phi', 'PhiForCausalLM',
+                {**SMALL, **MEAN, 'tie_word_embeddings': False,
+                 'rope_parameters': {'rope_type': 'default', 'rope_theta': 10000.0, 'partial_rotary_factor': 0.5}}),
+    'hf-qwen3vlmoe': ('Qwen3VLMoe', 'Qwen3VLMoeForConditionalGeneration',
+                      {'text_config': {**SIZES, **SMALL, 'num_experts': 3, 'num_experts_per_tok': 2,
+                                       'moe_intermediate_size': 16, 'norm_topk_prob': True,
+                                       'rope_parameters': {**SECTIONS, 'mrope_section': [2, 1, 1]}},
+                       'vision_config': {**VISION, 'out_hidden_size': 16, 'num_position_embeddings': 16}}),
+}
+
 # Files in Q8_0; the others are in F16.
 QUANTIZED = {'qwen2moe'}
 
@@ -570,6 +586,8 @@ def make(output, name):
                 parts, quantization = QUANTIZERS[name](model)
         write_numbers(folder + '.json', model)
         model.half().save_pretrained(folder)
+        if name == 'hf-qwen3vlmoe':
+            transpose_experts(folder)
         if parts:
             replace_parts(folder, parts, quantization)
         save_tokenizer(folder)
