@@ -5,6 +5,8 @@
 
 #include "engine/prepare/passes.h"
 #include "kernels/contract/activation.h"
+#include "kernels/contract/gate.h"
+#include "kernels/contract/layout.h"
 
 #include <string.h>
 
@@ -110,13 +112,28 @@ share_input(SundogOperation *const *products, int n, bool with_bias)
     return true;
 }
 
+static SundogLayout
+get_layout(const Fusion *fusion, const SundogOperation *product)
+{
+    return sundog_program_get_buffer(fusion->program, product->arguments[LINEAR_W])->layout;
+}
+
+/* The CUDA kernels of one product take weights of one layout. */
+static bool
+may_be_one_call(const Fusion *fusion, SundogOperation *const *products)
+{
+    SundogLayout layout = get_layout(fusion, products[0]);
+    return !sundog_layout_is_tile(layout) ||
+           (layout == get_layout(fusion, products[1]) && layout == get_layout(fusion, products[2]));
+}
+
 static void
 fuse_qkv(Fusion *fusion, SundogOperation *join)
 {
     SundogOperation *products[3];
     for (int i = 0; i < 3; i++)
         products[i] = only_writer(fusion, join->arguments[i], SUNDOG_OP_LINEAR);
-    if (!share_input(products, 3, true))
+    if (!share_input(products, 3, true) || !may_be_one_call(fusion, products))
         return;
     const SundogBufferId arguments[] = {
         products[0]->arguments[LINEAR_A],        products[0]->arguments[LINEAR_W],
@@ -129,12 +146,13 @@ fuse_qkv(Fusion *fusion, SundogOperation *join)
         remove_operation(fusion, products[i]);
 }
 
-/* The kernels multiply gate and up as one tile. */
+/* The kernels multiply gate and up as one tile; those for CUDA know one function. */
 static bool
-share_layout(const Fusion *fusion, const SundogOperation *gate, const SundogOperation *up)
+may_be_gated(const Fusion *fusion, const SundogOperation *gate, SundogOperation *const *products)
 {
-    return sundog_program_get_buffer(fusion->program, gate->arguments[LINEAR_W])->layout ==
-           sundog_program_get_buffer(fusion->program, up->arguments[LINEAR_W])->layout;
+    SundogLayout layout = get_layout(fusion, products[0]);
+    return layout == get_layout(fusion, products[1]) &&
+           (!sundog_layout_is_tile(layout) || gate->parameters[0].i == SUNDOG_GATE_SILU);
 }
 
 static void
@@ -143,7 +161,7 @@ fuse_gated(Fusion *fusion, SundogOperation *gate)
     SundogOperation *products[2];
     for (int i = 0; i < 2; i++)
         products[i] = only_writer(fusion, gate->arguments[i], SUNDOG_OP_LINEAR);
-    if (!share_input(products, 2, false) || !share_layout(fusion, products[0], products[1]))
+    if (!share_input(products, 2, false) || !may_be_gated(fusion, gate, products))
         return;
     const SundogParameter function = gate->parameters[0];
     const SundogBufferId arguments[] = {products[0]->arguments[LINEAR_A],

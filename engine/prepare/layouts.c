@@ -1,8 +1,8 @@
 /* The pass that decides how each weight lies in the core. */
 
 #include "engine/format/error.h"
+#include "engine/prepare/convert.h"
 #include "engine/prepare/passes.h"
-#include "engine/prepare/quantize.h"
 #include "kernels/contract/layout.h"
 
 /* True for weights that some operation takes in panels. */
@@ -95,11 +95,8 @@ matrix_layout(const SundogTensor *tensor, uint32_t type, bool is_for_cuda, GErro
     if (layout == 0)
         g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
                     "tensor \"%s\" is of type %s, for which there are no kernels here; use a file "
-                    "with %s",
-                    tensor->name, sundog_gguf_type_name(tensor->type),
-                    is_for_cuda ? "Q4_1, Q8_0 or BF16"
-                                : "Q4_0 to Q8_0, Q2_K to Q6_K, IQ4_NL, IQ4_XS, MXFP4, F16, BF16 or "
-                                  "F32");
+                    "with Q4_0 to Q8_0, Q2_K to Q6_K, IQ4_NL, IQ4_XS, MXFP4, F16, BF16 or F32",
+                    tensor->name, sundog_gguf_type_name(tensor->type));
     else if (!sundog_layout_fits(layout, (int64_t)tensor->n_columns))
         g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
                     "tensor \"%s\" has %" G_GUINT64_FORMAT " columns, which %s cannot hold",
@@ -120,8 +117,9 @@ lay_out(SundogProgram *program, GHashTable *tensors, const Uses *uses, SundogWei
             continue;
         if (uses->is_matrix[id]) {
             const SundogTensor *tensor = g_hash_table_lookup(tensors, buffer->name);
-            layout = matrix_layout(tensor, find_type(program, id, tensor, uses, weights),
-                                   is_for_cuda, error);
+            uint32_t type = find_type(program, id, tensor, uses, weights);
+            layout = matrix_layout(tensor, is_for_cuda ? sundog_cuda_type(type) : type, is_for_cuda,
+                                   error);
         }
         if (layout == 0)
             return false;

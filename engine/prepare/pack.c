@@ -3,7 +3,7 @@
 #include "engine/prepare/pack.h"
 
 #include "engine/format/error.h"
-#include "engine/prepare/quantize.h"
+#include "engine/prepare/convert.h"
 #include "kernels/contract/layout.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ typedef struct {
     size_t n_bytes;
     size_t capacity;
     bool is_last; /* of its weight */
-    bool failed;  /* a value could not be quantized */
+    bool failed;  /* a value could not be encoded */
     SundogQuantizationError error;
     bool is_done; /* under the packing's lock */
 } Piece;
@@ -60,19 +60,46 @@ pack_vector(const SundogPlannedWeight *planned, uint8_t *bytes)
     memcpy(bytes, values, (size_t)n_columns * sizeof(float));
 }
 
-/* Rows of floats, quantized one after the other. */
+/* Rows of any type as floats, [n_rows][n_columns]. */
 static void
-quantize_rows(Piece *piece, const uint8_t *rows, int64_t n_rows, uint8_t *quantized)
+widen_rows(const SundogTensor *tensor, const uint8_t *rows, int64_t n_rows, float *values)
+{
+    int64_t n_columns = (int64_t)tensor->n_columns;
+    SundogLayout layout = sundog_layout_for_gguf_type(tensor->type);
+    g_autofree uint8_t *panel = NULL;
+    if (sundog_layout_is_quantized(layout)) {
+        panel = g_malloc(sundog_layout_panel_bytes(layout, n_columns));
+        sundog_layout_pack_panel(layout, rows, n_rows, n_columns, panel);
+    }
+    for (int64_t r = 0; r < n_rows; r++) {
+        float *to = values + r * n_columns;
+        if (panel != NULL)
+            sundog_layout_dequantize_row(layout, panel, r, n_columns, to);
+        else
+            sundog_widen_row(tensor->type, rows + (size_t)r * sundog_tensor_row_bytes(tensor),
+                             n_columns, to);
+    }
+}
+
+/* Rows in the type that is packed, one after the other. */
+static void
+encode_rows(Piece *piece, const uint8_t *rows, int64_t n_rows, uint8_t *encoded)
 {
     const SundogTensor *tensor = piece->planned->tensor;
+    uint32_t type = piece->planned->type;
     int64_t n_columns = piece->planned->weight.n_columns;
-    size_t row_bytes = sundog_gguf_row_bytes(piece->planned->type, (uint64_t)n_columns);
-    g_autofree float *values = g_new(float, n_columns);
+    bool is_converted = type == SUNDOG_GGUF_BF16 ||
+                        sundog_layout_is_quantized(sundog_layout_for_gguf_type(tensor->type));
+    size_t row_bytes = sundog_gguf_row_bytes(type, (uint64_t)n_columns);
+    g_autofree float *values = g_new(float, n_rows *n_columns);
+    widen_rows(tensor, rows, n_rows, values);
     for (int64_t r = 0; r < n_rows; r++) {
-        sundog_widen_row(tensor->type, rows + (size_t)r * sundog_tensor_row_bytes(tensor),
-                         n_columns, values);
-        if (!sundog_quantize_row(piece->planned->type, values, n_columns,
-                                 quantized + (size_t)r * row_bytes, &piece->error))
+        const uint8_t *row = rows + (size_t)r * sundog_tensor_row_bytes(tensor);
+        const float *wide = values + r * n_columns;
+        uint8_t *to = encoded + (size_t)r * row_bytes;
+        if (!(is_converted
+                  ? sundog_convert_row(tensor->type, row, wide, n_columns, type, to, &piece->error)
+                  : sundog_quantize_row(type, wide, n_columns, to, &piece->error)))
             piece->failed = true;
     }
 }
@@ -85,7 +112,7 @@ pack_panels(Piece *piece)
     uint32_t type = piece->planned->type;
     size_t panel_bytes = sundog_layout_panel_bytes(weight->layout, weight->n_columns);
     g_autofree uint8_t *scratch = g_malloc(SUNDOG_PANEL_ROWS * sundog_tensor_row_bytes(tensor));
-    g_autofree uint8_t *quantized =
+    g_autofree uint8_t *encoded =
         type != tensor->type ? g_malloc0(SUNDOG_PANEL_ROWS *
                                          sundog_gguf_row_bytes(type, (uint64_t)weight->n_columns))
                              : NULL;
@@ -94,9 +121,9 @@ pack_panels(Piece *piece)
         int64_t n_rows = MIN(SUNDOG_PANEL_ROWS, weight->n_rows - row);
         const uint8_t *rows =
             sundog_tensor_get_rows(tensor, (uint64_t)row, (uint64_t)n_rows, scratch);
-        if (quantized != NULL)
-            quantize_rows(piece, rows, n_rows, quantized);
-        sundog_layout_pack_panel(weight->layout, quantized != NULL ? quantized : rows, n_rows,
+        if (encoded != NULL)
+            encode_rows(piece, rows, n_rows, encoded);
+        sundog_layout_pack_panel(weight->layout, encoded != NULL ? encoded : rows, n_rows,
                                  weight->n_columns, piece->bytes + (size_t)i * panel_bytes);
     }
 }

@@ -273,15 +273,15 @@ describe_cache(SundogPlan *plan, const SundogModelDimensions *dimensions)
 static uint32_t
 find_packed_type(const SundogTensor *tensor, SundogLayout layout)
 {
-    static const uint32_t quantized[] = {SUNDOG_GGUF_Q8_0, SUNDOG_GGUF_Q4_1};
+    static const uint32_t others[] = {SUNDOG_GGUF_Q8_0, SUNDOG_GGUF_Q4_1, SUNDOG_GGUF_BF16};
     if (tensor == NULL || layout == SUNDOG_LAYOUT_DENSE_F32 ||
         layout == sundog_layout_for_gguf_type(tensor->type) ||
         layout == sundog_layout_for_cuda(tensor->type))
         return tensor != NULL ? tensor->type : 0;
-    for (size_t i = 0; i < G_N_ELEMENTS(quantized); i++)
-        if (layout == sundog_layout_for_gguf_type(quantized[i]) ||
-            layout == sundog_layout_for_cuda(quantized[i]))
-            return quantized[i];
+    for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
+        if (layout == sundog_layout_for_gguf_type(others[i]) ||
+            layout == sundog_layout_for_cuda(others[i]))
+            return others[i];
     g_assert_not_reached();
 }
 

@@ -13,7 +13,8 @@
 typedef struct {
     SundogCoreWeight weight; /* its name is borrowed from the forward program */
     const SundogTensor *tensor;
-    uint32_t type; /* that is packed: the tensor's own, or one that its floats are quantized to */
+    uint32_t
+        type; /* that is packed: the tensor's own, or one that it is quantized or converted to */
     const SundogRecipeConstant *constant;
 } SundogPlannedWeight;
 
