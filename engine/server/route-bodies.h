@@ -39,7 +39,7 @@
     X(INFILL, 0, F(INPUT_PREFIX), F(INPUT_SUFFIX), F(INPUT_EXTRA), F(PROMPT), F(N_PROBS),          \
       SUNDOG_COMPLETION_FIELDS)                                                                    \
     X(JOB, 1, F(KIND), F(SOURCE), F(MODEL), F(CORE), F(NAME), F(FROM), F(ACTIVATIONS), F(WEIGHTS), \
-      F(THEN_PREPARE))                                                                             \
+      F(CACHE), F(THEN_PREPARE))                                                                   \
     X(LINES_CHAT, 1, F(MODEL), F(MESSAGES), F(TOOLS), SUNDOG_LINES_FIELDS)                         \
     X(LINES_EMBED, 2, F(MODEL), F(EMBEDDED), F(TRUNCATE), F(DIMENSIONS), F(KEEP_ALIVE))            \
     X(LINES_EMBEDDINGS, 2, F(MODEL), F(PROMPT), F(KEEP_ALIVE))                                     \

@@ -64,7 +64,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 /* Between two looks at the gate. */
@@ -587,7 +586,6 @@ main(int argc, char **argv)
         g_printerr("usage: scripted-engine CORE [ignored …]\n");
         return 2;
     }
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGPIPE, SIG_IGN);
     requests = g_ptr_array_new_with_free_func(request_free);
     script_open(argv[1]);
