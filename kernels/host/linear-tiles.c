@@ -42,6 +42,7 @@
 typedef struct {
     const SundogArgument *weight;
     const SundogArgument *gate; /* of linear_gated, else NULL */
+    bool is_own_gate; /* the weight is its gate too, and is multiplied once; gate is NULL */
     const float *bias;
     const float *gate_bias;
     int64_t column;
@@ -75,8 +76,10 @@ add_part(Job *job, const SundogArgument *weight, const SundogArgument *gate, con
         const Part *before = &job->parts[job->n_parts - 1];
         column = before->column + before->weight->shape[0];
     }
+    bool is_own_gate = gate != NULL && gate->data == weight->data;
     job->parts[job->n_parts++] = (Part){.weight = weight,
-                                        .gate = gate,
+                                        .gate = is_own_gate ? NULL : gate,
+                                        .is_own_gate = is_own_gate,
                                         .bias = bias,
                                         .column = column,
                                         .n_units = sundog_ceil_div(weight->shape[0], UNIT)};
@@ -324,14 +327,35 @@ store_products(const Job *job, const Part *part, int64_t unit, int64_t tile_inde
     }
 }
 
-/* Biases of one tile of gate and up, which stands as 16 of each. */
+/* The biases of n rows from `row` on. */
 static void
-add_gated_bias(const Part *part, int64_t row, int64_t n, float *products)
+add_gated_biases(const Part *part, int64_t row, int64_t n, float *gate, float *up)
 {
     for (int64_t r = 0; r < n && part->gate_bias != NULL; r++)
-        products[r] += part->gate_bias[row + r];
+        gate[r] += part->gate_bias[row + r];
     for (int64_t r = 0; r < n && part->bias != NULL; r++)
-        products[ROWS + r] += part->bias[row + r];
+        up[r] += part->bias[row + r];
+}
+
+/* Where gate and up of one token stand: in both tiles 16 of each, or, of experts without a gate, in the
+ * first tile what is both, and in the second its copy. */
+static void
+gate_token(const Job *job, const Part *part, int64_t row, float *first, float *second,
+           float values[UNIT])
+{
+    int64_t n_rows = job->y->shape[1];
+    if (part->is_own_gate) {
+        memcpy(second, first, UNIT * sizeof(float));
+        add_gated_biases(part, row, sundog_min(UNIT, n_rows - row), first, second);
+        sundog_gate_run(job->function, first, second, values, UNIT);
+        return;
+    }
+    float *halves[] = {first, second};
+    for (int i = 0; i < 2; i++, row += ROWS, values += ROWS) {
+        float *gate = halves[i], *up = gate + ROWS;
+        add_gated_biases(part, row, sundog_min(ROWS, n_rows - row), gate, up);
+        sundog_gate_run(job->function, gate, up, values, ROWS);
+    }
 }
 
 static void
@@ -341,12 +365,8 @@ store_gated(const Job *job, const Part *part, int64_t unit, int64_t tile_index, 
     int64_t n_rows = job->y->shape[1], n = sundog_min(UNIT, n_rows - unit * UNIT);
     float values[TOKENS][UNIT];
     for (int64_t t = 0; t < here; t++)
-        for (int i = 0; i < 2; i++) {
-            float *gate = products[i] + t * UNIT, *up = gate + ROWS;
-            int64_t row = unit * UNIT + i * ROWS;
-            add_gated_bias(part, row, sundog_min(ROWS, n_rows - row), gate);
-            sundog_gate_run(job->function, gate, up, values[t] + i * ROWS, ROWS);
-        }
+        gate_token(job, part, unit * UNIT, products[0] + t * UNIT, products[1] + t * UNIT,
+                   values[t]);
     if (job->y->dtype != SUNDOG_DTYPE_A8) {
         for (int64_t t = 0; t < here; t++)
             memcpy((float *)job->y->data + (first + t) * n_rows + unit * UNIT, values[t],
@@ -373,7 +393,7 @@ run_piece(const Job *job, const Part *part, int64_t unit, SundogRange tiles, boo
             multiply_direct(job, part, unit, tile, products);
         else
             multiply_unpacked(job, part, tile, products);
-        if (part->gate != NULL)
+        if (part->gate != NULL || part->is_own_gate)
             store_gated(job, part, unit, tile, products);
         else
             store_products(job, part, unit, tile, products[0]);

@@ -455,6 +455,8 @@ check_gated(const Shape *shape, const TestCall *planned, const TestCall *gathere
     for (int i = 0; i < 2; i++)
         test_call_add_weight(&call, shape->layout, shape->n_experts * shape->n_rows,
                              shape->n_columns, random);
+    if (test_random_int(random, 0, 2) == 0) /* experts without a gate are their own */
+        test_call_alias(&call, 2, 1);
     for (int i = 0; i < 2; i++)
         add_bias(&call, shape, with_bias, random);
     add_copy(&call, planned, 1);
