@@ -223,6 +223,7 @@ read_all(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *di
 {
     dimensions->architecture = family->name;
     dimensions->norms_whole_rows = family->norms_whole_rows;
+    dimensions->sums_in_turn = !sundog_keys_read_bool_or(keys, "use_parallel_residual", true);
     read_sizes(keys, family, dimensions);
     check_activation(keys);
     sundog_pooled_dimensions_read(dimensions, family, keys);

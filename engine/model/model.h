@@ -49,6 +49,8 @@ typedef enum {
     X(LAYER_INPUTS_NORM, "per_layer_proj_norm.weight")          \
     X(ATTENTION_NORM, "blk.%u.attn_norm.weight")                \
     X(ATTENTION_NORM_BIAS, "blk.%u.attn_norm.bias")             \
+    X(ATTENTION_OWN_NORM, "blk.%u.attn_norm_2.weight")          \
+    X(ATTENTION_OWN_NORM_BIAS, "blk.%u.attn_norm_2.bias")       \
     X(ATTENTION_Q, "blk.%u.attn_q.weight")                      \
     X(ATTENTION_K, "blk.%u.attn_k.weight")                      \
     X(ATTENTION_V, "blk.%u.attn_v.weight")                      \
@@ -245,7 +247,9 @@ typedef struct {
     double attention_scale;   /* of queries times keys */
     double attention_softcap; /* of scores; 0 where there is none */
     bool norms_take_mean;     /* off first: layer norms in place of root mean square norms */
-    bool norms_plainly;       /* heads of queries and keys that are rotated, without weights */
+    bool
+        sums_in_turn; /* the MLP sees what attention has added, in a family where both see the same */
+    bool norms_plainly; /* heads of queries and keys that are rotated, without weights */
     /* Queries at position p are multiplied by 1 + beta log(1 + floor((p + offset) / period)); 0: not. */
     double query_scale_beta;
     uint32_t query_scale_period;

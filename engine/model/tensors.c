@@ -95,6 +95,8 @@ static const Role roles[] = {
     [SUNDOG_TENSOR_LAYER_INPUTS_NORM] = {.rows = ONE, .columns = LAYER_INPUT},
     [SUNDOG_TENSOR_ATTENTION_NORM]   = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_ATTENTION_NORM_BIAS] = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_ATTENTION_OWN_NORM] = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_ATTENTION_OWN_NORM_BIAS] = {.rows = ONE, .columns = HIDDEN},
     [SUNDOG_TENSOR_ATTENTION_Q]      = {.rows = QUERY, .columns = HIDDEN},
     [SUNDOG_TENSOR_ATTENTION_K]      = {.rows = KEY, .columns = HIDDEN},
     [SUNDOG_TENSOR_ATTENTION_V]      = {.rows = KEY, .columns = HIDDEN},

@@ -19,6 +19,7 @@ find_norm_bias(SundogTensorRole role)
 {
     static const SundogTensorRole biases[][2] = {
         {SUNDOG_TENSOR_ATTENTION_NORM, SUNDOG_TENSOR_ATTENTION_NORM_BIAS},
+        {SUNDOG_TENSOR_ATTENTION_OWN_NORM, SUNDOG_TENSOR_ATTENTION_OWN_NORM_BIAS},
         {SUNDOG_TENSOR_MLP_NORM, SUNDOG_TENSOR_MLP_NORM_BIAS},
         {SUNDOG_TENSOR_OUTPUT_NORM, SUNDOG_TENSOR_OUTPUT_NORM_BIAS}};
     for (size_t i = 0; i < G_N_ELEMENTS(biases); i++)

@@ -17,6 +17,8 @@ void sundog_cohere2_emit(SundogBuilder *builder);
 void sundog_deepseek2_emit(SundogBuilder *builder);
 /* EXAONE 4: norms after each half alone, heads of queries and keys normed. */
 void sundog_exaone4_emit(SundogBuilder *builder);
+/* Falcon: Phi-2 with another function, and in its larger sizes a norm of attention's own. */
+void sundog_falcon_emit(SundogBuilder *builder);
 /* Falcon-H1: Llama's layer with a state space beside its attention. */
 void sundog_falcon_h1_emit(SundogBuilder *builder);
 /* Gemma: Llama with another function in its MLP. */
@@ -34,6 +36,8 @@ void sundog_gemma4_emit(SundogBuilder *builder);
 void sundog_glm4_emit(SundogBuilder *builder);
 /* GLM-4 MoE: Qwen3's or Llama's attention over a part of each head, and experts. */
 void sundog_glm4_moe_emit(SundogBuilder *builder);
+/* GPT-NeoX: attention and an MLP without gate, each of a norm of its own. */
+void sundog_gpt_neox_emit(SundogBuilder *builder);
 /* gpt-oss: attention with sinks and a window in every second layer, experts with biases. */
 void sundog_gpt_oss_emit(SundogBuilder *builder);
 /* Hunyuan, dense and with experts: Llama with heads of queries and keys normed after their rotation. */

@@ -260,6 +260,20 @@ FAMILIES = {
     'smollm3': ('SmolLM3', 'SmolLM3ForCausalLM', {'head_dim': 8, 'num_hidden_layers': 4}),
 }
 
+ABSENT = object()  # of a setting that the family has not
+PLAIN = {'hidden_act': 'gelu', 'num_key_value_heads': ABSENT, 'head_dim': ABSENT, 'tie_word_embeddings': False}
+FALCON = {'head_dim': ABSENT, 'num_key_value_heads': ABSENT, 'bias': False, 'parallel_attn': True, 'ffn_hidden_size': 128}
+FAMILIES |= {
+    'falcon': ('Falcon', 'FalconForCausalLM', {**FALCON, 'multi_query': True}),
+    'falcon-40b': ('Falcon', 'FalconForCausalLM',
+                   {**FALCON, 'new_decoder_architecture': True, 'num_kv_heads': 2}),
+    'gptneox': ('GPTNeoX', 'GPTNeoXForCausalLM',
+                {**PLAIN, 'intermediate_size': 64, 'layer_norm_eps': 1e-5,
+                 'rope_parameters': {'rope_type': 'default', 'rope_theta': 10000.0, 'partial_rotary_factor': 0.5}}),
+    'gptneox-in-turn': ('GPTNeoX', 'GPTNeoXForCausalLM',
+                        {**PLAIN, 'intermediate_size': 64, 'use_parallel_residual': False}),
+}
+
 SMALL = {'hidden_size': 16, 'intermediate_size': 24, 'num_attention_heads': 2, 'num_key_value_heads': 1,
          'head_dim': 8}
 SMALL_SPACE = {**SPACE, 'mamba_n_heads': 2, 'mamba_n_groups': 1}
@@ -484,7 +498,8 @@ def replace_parts(folder, parts, quantization):
 def make_model(name):
     config_class, model_class, configuration = {**FAMILIES, **SAVED}[name]
     torch.manual_seed(sum(map(ord, name)))
-    config = getattr(transformers, config_class + 'Config')(**{**SIZES, **configuration})
+    settings = {k: v for k, v in {**SIZES, **configuration}.items() if v is not ABSENT}
+    config = getattr(transformers, config_class + 'Config')(**settings)
     config._attn_implementation = 'eager'
     model = getattr(transformers, model_class)(config).float().eval()
     randomize(model, name in QUANTIZED)
@@ -510,8 +525,17 @@ def publish_nemotron(config):
             del config[name]
 
 
+def publish_falcon(config):
+    config['num_kv_heads'] = 1
+
+
+def publish_neox(config):
+    config['rotary_pct'] = config['rope_parameters']['partial_rotary_factor']
+
+
 # What published configurations say otherwise than transformers does when it saves them.
-PUBLISHERS = {'granitehybrid': publish_granite, 'nemotron_h': publish_nemotron, 'nemotron_h_moe': publish_nemotron}
+PUBLISHERS = {'falcon': publish_falcon, 'gptneox': publish_neox, 'gptneox-in-turn': publish_neox, 'granitehybrid': publish_granite,
+              'nemotron_h': publish_nemotron, 'nemotron_h_moe': publish_nemotron}
 
 
 def edit_config(folder, edit):
