@@ -97,6 +97,7 @@ lower_sample(SundogLowering *lowering, uint32_t index, const SundogOperation *op
 {
     SundogDraft draft;
     const SundogBufferId *a = operation->arguments;
+    const SundogShape *bounds = sundog_program_get_bounds(lowering->program);
     sundog_draft_begin(lowering, &draft, index, 1, "sample", sizeof(SundogCudaSample));
     draft.parameters.sample.n_vocabulary = (int32_t)sundog_lowering_get_columns(lowering, a[0]);
     sundog_draft_add_buffer(lowering, &draft, offsetof(SundogCudaSample, logits), a[0],
@@ -106,6 +107,7 @@ lower_sample(SundogLowering *lowering, uint32_t index, const SundogOperation *op
     SUNDOG_DRAFT_READ(SundogCudaSample, mask, a[3]);
     SUNDOG_DRAFT_READ(SundogCudaSample, bias, a[4]);
     SUNDOG_DRAFT_WRITE(SundogCudaSample, token, a[5]);
+    SUNDOG_DRAFT_WRITE(SundogCudaSample, scores, a[7]);
     sundog_draft_add_field(lowering, &draft, SUNDOG_FIELD_RING, offsetof(SundogCudaSample, ring));
     sundog_draft_add_field(lowering, &draft, SUNDOG_FIELD_STEP, offsetof(SundogCudaSample, step));
     SUNDOG_DRAFT_VALUE(SundogCudaSample, n_rows,
@@ -118,6 +120,8 @@ lower_sample(SundogLowering *lowering, uint32_t index, const SundogOperation *op
                        sundog_lowering_variable(lowering, SUNDOG_VARIABLE_BIAS));
     draft.launch.grid[0] = sundog_lowering_variable(lowering, SUNDOG_VARIABLE_LOGIT_ROWS);
     draft.launch.n_threads = SUNDOG_CUDA_SAMPLE_THREADS;
+    draft.launch.n_shared_bytes = SUNDOG_CUDA_SAMPLE_SHARED_BYTES(
+        bounds->values[SUNDOG_VARIABLE_HISTORY], bounds->values[SUNDOG_VARIABLE_BIAS]);
     sundog_draft_finish(lowering, &draft, "sundog_sample");
 }
 

@@ -242,7 +242,7 @@ make_forward(SundogPlan *plan, const SundogModel *model, GHashTable *tensors,
 static bool
 make_sample(SundogPlan *plan, uint32_t n_vocabulary, GError **error)
 {
-    plan->sample = sundog_recipe_build_sample(n_vocabulary, &plan->bounds, !is_for_cuda(plan));
+    plan->sample = sundog_recipe_build_sample(n_vocabulary, &plan->bounds);
     return finish_program(plan, plan->sample, false, &plan->sample_launches, error);
 }
 

@@ -121,7 +121,7 @@ add_token(SundogProgram *program)
 }
 
 SundogProgram *
-sundog_recipe_build_sample(uint32_t n_vocabulary, const SundogShape *bounds, bool has_scores)
+sundog_recipe_build_sample(uint32_t n_vocabulary, const SundogShape *bounds)
 {
     SundogProgram *program = sundog_program_new(SUNDOG_PROGRAM_SAMPLE);
     SundogExpressionPool *pool = sundog_program_edit_expressions(program);
@@ -149,11 +149,9 @@ sundog_recipe_build_sample(uint32_t n_vocabulary, const SundogShape *bounds, boo
     operation.arguments[6] = add_buffer(
         program, "workspace", SUNDOG_BUFFER_TEMPORARY, SUNDOG_DTYPE_U8, SUNDOG_VARIABLE_UNITS,
         sundog_expression_constant(pool, (int64_t)sundog_sample_workspace_bytes(n_vocabulary)));
-    if (has_scores) {
-        operation.arguments[7] = add_buffer(
-            program, "scores", SUNDOG_BUFFER_OUTPUT, SUNDOG_DTYPE_I32, SUNDOG_VARIABLE_LOGIT_ROWS,
-            sundog_expression_constant(pool, SUNDOG_MAX_SCORES * SUNDOG_SCORE_WORDS));
-    }
+    operation.arguments[7] = add_buffer(
+        program, "scores", SUNDOG_BUFFER_OUTPUT, SUNDOG_DTYPE_I32, SUNDOG_VARIABLE_LOGIT_ROWS,
+        sundog_expression_constant(pool, SUNDOG_MAX_SCORES * SUNDOG_SCORE_WORDS));
     sundog_program_add_operation(program, &operation);
     return program;
 }

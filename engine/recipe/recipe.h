@@ -48,9 +48,8 @@ bool sundog_recipe_build_forward(const SundogRecipe *recipe, const SundogModel *
 /* The longest window of the model's layers, where a core's layers with windows should have pages of their
  * own, since others keep all of a sequence; else 0. They get them where the bound of WINDOW_PAGES is not 1. */
 uint32_t sundog_recipe_find_window(const SundogModelDimensions *dimensions);
-/* The program of sampling is the same for every family; with scores where the target's kernel has them. */
-SundogProgram *sundog_recipe_build_sample(uint32_t n_vocabulary, const SundogShape *bounds,
-                                          bool has_scores);
+/* The program of sampling is the same for every family. */
+SundogProgram *sundog_recipe_build_sample(uint32_t n_vocabulary, const SundogShape *bounds);
 
 void sundog_recipe_forward_clear(SundogRecipeForward *forward);
 /* NULL where there is none of that name. */

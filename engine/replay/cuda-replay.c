@@ -51,7 +51,8 @@ typedef struct {
     CUdeviceptr weights, arena, pool, step;
     uint64_t arena_bytes, pool_bytes;
     GHashTable *places; /* name, the program's, to Place, owned */
-    uint8_t *mapped;    /* two blocks, then the ring, then the count of steps taken in */
+    uint8_t *mapped;    /* two blocks, the ring, the scores, then the count of steps taken in */
+    CUdeviceptr mapped_data; /* the same on the device */
     uint64_t block_bytes, ring_at, taken_at;
     uint32_t n_steps; /* begun */
     SundogCudaLauncher *launchers[N_PROGRAMS];
@@ -91,6 +92,13 @@ collect_places(CudaReplay *replay, const SundogProgram *program)
     }
 }
 
+/* They are for the host alone, and lie in its memory. */
+static bool
+is_scores(const char *name)
+{
+    return strcmp(name, "scores") == 0;
+}
+
 /* All of them in one piece, since mapping many small ones costs a hundred times as much. Logits are the
  * one program's output and the other's input, and stay on the device. */
 static bool
@@ -103,6 +111,8 @@ allocate_places(CudaReplay *replay, GError **error)
         collect_places(replay, sundog_core_get_program(replay->base.core, program_names[i]));
     g_hash_table_iter_init(&iter, replay->places);
     while (g_hash_table_iter_next(&iter, (gpointer *)&name, (gpointer *)&place)) {
+        if (is_scores(name))
+            continue;
         place->data = replay->pool_bytes;
         replay->pool_bytes +=
             (place->n_bytes + PLACE_ALIGNMENT - 1) / PLACE_ALIGNMENT * PLACE_ALIGNMENT;
@@ -115,8 +125,8 @@ allocate_places(CudaReplay *replay, GError **error)
                    "taking memory for the cache", error))
         return false;
     g_hash_table_iter_init(&iter, replay->places);
-    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&place))
-        place->data += replay->pool;
+    while (g_hash_table_iter_next(&iter, (gpointer *)&name, (gpointer *)&place))
+        place->data += is_scores(name) ? 0 : replay->pool;
     return true;
 }
 
@@ -157,15 +167,23 @@ map_blocks(CudaReplay *replay, GError **error)
     replay->block_bytes = (replay->block_bytes + 4095) / 4096 * 4096;
     uint64_t ring_bytes =
         (uint64_t)replay->base.bounds.values[SUNDOG_VARIABLE_LOGIT_ROWS] * sizeof(uint64_t);
+    Place *scores = g_hash_table_lookup(replay->places, "scores");
     replay->ring_at = 2 * replay->block_bytes;
-    replay->taken_at = replay->ring_at + (ring_bytes + 63) / 64 * 64;
+    uint64_t scores_at = replay->ring_at + (ring_bytes + 63) / 64 * 64;
+    replay->taken_at = scores_at + (scores != NULL ? (scores->n_bytes + 63) / 64 * 64 : 0);
     uint64_t n_bytes = replay->taken_at + 64;
     if (!succeeded(replay,
                    replay->device.driver->host_allocate((void **)&replay->mapped, n_bytes,
                                                         SUNDOG_CUDA_HOST_PORTABLE_MAPPED),
-                   "taking mapped memory", error))
+                   "taking mapped memory", error) ||
+        !succeeded(replay,
+                   replay->device.driver->host_device_pointer(&replay->mapped_data, replay->mapped,
+                                                              0),
+                   "finding mapped memory", error))
         return false;
     memset(replay->mapped, 0, n_bytes);
+    if (scores != NULL)
+        scores->data = replay->mapped_data + scores_at;
     return true;
 }
 
@@ -208,12 +226,9 @@ make_launcher(CudaReplay *replay, int index, GError **error)
     const SundogProgram *program = sundog_core_get_program(replay->base.core, program_names[index]);
     uint32_t n = sundog_program_get_n_buffers(program);
     g_autofree CUdeviceptr *buffers = g_new0(CUdeviceptr, n);
-    CUdeviceptr mapped;
+    CUdeviceptr mapped = replay->mapped_data;
     for (SundogBufferId id = 0; id < n; id++)
         buffers[id] = find_data(replay, sundog_program_get_buffer(program, id));
-    if (!succeeded(replay, replay->device.driver->host_device_pointer(&mapped, replay->mapped, 0),
-                   "finding mapped memory", error))
-        return false;
     const SundogCudaBinding binding = {.buffers = buffers,
                                        .ring = mapped + replay->ring_at,
                                        .step = replay->step,
@@ -462,7 +477,10 @@ get_set_name(const SundogReplay *base)
 static void *
 get_buffer(SundogReplay *base, const char *name)
 {
-    Place *place = g_hash_table_lookup(((CudaReplay *)base)->places, name);
+    CudaReplay *replay = (CudaReplay *)base;
+    Place *place = g_hash_table_lookup(replay->places, name);
+    if (place != NULL && is_scores(name))
+        return replay->mapped + (place->data - replay->mapped_data);
     return place != NULL ? place->host : NULL;
 }
 

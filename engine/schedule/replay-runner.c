@@ -155,7 +155,7 @@ find_result(SundogReplayRunner *runner)
     return table->result != NULL;
 }
 
-/* On a GPU the program has none. */
+/* Cores of earlier versions for a GPU have none. */
 static const SundogScore *
 find_scores(const SundogReplayRunner *runner)
 {

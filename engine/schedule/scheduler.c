@@ -166,8 +166,8 @@ find_fault(const SundogScheduler *scheduler, const SundogSubmit *submit, SundogF
          (submit->typical_p > 0 && submit->typical_p < 1))) {
         *code = SUNDOG_FAULT_UNSUPPORTED;
         return g_strdup(
-            "log probabilities, top_n_sigma, typical_p and xtc are not there for a core of "
-            "this GPU: use one of the target host");
+            "this core was prepared by a version without log probabilities, top_n_sigma, typical_p "
+            "and xtc: prepare it again");
     }
     if (g_hash_table_size(scheduler->requests) >= scheduler->options.max_queued) {
         *code = SUNDOG_FAULT_INTERNAL;

@@ -32,6 +32,10 @@
 #define SUNDOG_CUDA_ATTENTION_SPLITS 16
 #define SUNDOG_CUDA_PART_FLOATS(head_dim) ((head_dim) + 4)
 #define SUNDOG_CUDA_SAMPLE_THREADS 1024
+/* Shared memory of a block that samples: a logit as it came for each bias, and for each place in a history
+ * so wide. */
+#define SUNDOG_CUDA_SAMPLE_SHARED_BYTES(history, bias_words) \
+    ((uint32_t)(((history) + (bias_words) / SUNDOG_BIAS_WORDS) * sizeof(float)))
 #define SUNDOG_CUDA_ROW_THREADS 256
 
 /* Where a product's x comes from. */
@@ -254,6 +258,7 @@ typedef struct {
     const void *mask;
     const void *bias;
     void *token;
+    void *scores;     /* mapped, as sample.h says */
     void *ring;       /* mapped u64 [R], or NULL: generation in the high, token in the low half */
     const void *step; /* u32: the generation */
     int32_t n_rows;

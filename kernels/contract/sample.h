@@ -14,11 +14,11 @@
  *   weights  w = floor(2^40 * exp((l - best) / temperature)) as an integer, math.h's exponential, so
  *            that sums do not depend on their order
  *   top-n-sigma  keeps logits of at least best - n * s, s the standard deviation of the finite ones;
- *            in double, sums in order of id (Tang et al., "Top-n sigma", 2024)
+ *            in double, sums by lanes (Tang et al., "Top-n sigma", 2024)
  *   top-k    keeps the k best, by logit, then the lower id; their weights sum to W
- *   typical  with x = (l - best) / temperature and m = sum(w x) / W, in double and in order of id:
- *            keeps the shortest run of the least |x - m| as float32, then the lower id, whose weights
- *            reach typical_p * W, one at least; W is theirs then. As -log p = log W - x, this is the
+ *   typical  with x = (l - best) / temperature and m = sum(w x) / W, in double and by lanes: keeps the
+ *            shortest run of the least |x - m| as float32, then the lower id, whose weights reach
+ *            typical_p * W, one at least; W is theirs then. As -log p = log W - x, this is the
  *            distance of a token's information from the entropy (Meister et al., 2022)
  *   top-p    keeps the shortest run of the best whose weights reach top_p * W (double), one at least
  *   min-p    keeps weights of at least min_p times the greatest (double)
@@ -26,7 +26,9 @@
  *            least xtc_threshold * W, W what is kept, all but the worst are left out
  *   draw     r = floor(uniform * sum of the kept); the first kept token, by id, where the running sum
  *            exceeds r
- * Biases, penalties and mask are left in the logits.
+ * Biases, penalties and mask are left in the logits. A sum by lanes is one of 1,024 sums, of the tokens
+ * whose ids are equal modulo 1,024 and in order of id, which are then folded: to the sum i is added the
+ * sum i + 512, to what is left i + 256, and so on, so that threads may share it and the bits are the same.
  *
  * Scores: where n_scores is not 0, the row's first entries are the chosen token and the n_scores - 1
  * best tokens, by logit, then the lower id, each with its log probability in the model's own
@@ -37,9 +39,9 @@
  *
  * Random numbers are counter-based: Philox4x32-10 (Salmon et al., SC 2011) with key `seed` and counter
  * `position`, the index of the token in the sequence; xtc's has position + 2^63. A row with NaN or no
- * finite logit gives -1, and so does one with plus infinity. One thread works on a row.
- *
- * The GPU's kernel has no scores and leaves out top-n-sigma, typical and xtc; whoever runs it refuses them.
+ * finite logit gives -1, and so does one with plus infinity. One thread works on a row; on a GPU a
+ * block, which gives the same tokens. Its scores may differ by a unit in their last place, since each
+ * library has a logarithm of its own.
  */
 
 #include "kernels/contract/types.h"
@@ -83,6 +85,10 @@ typedef struct {
 #define SUNDOG_SCORE_WORDS 2
 /* The token and the 20 best, as many as clients may ask for. */
 #define SUNDOG_MAX_SCORES 21
+
+#define SUNDOG_SAMPLE_LANES 1024
+/* Counter of xtc's random number, beside the draw's. */
+#define SUNDOG_XTC_COUNTER ((uint64_t)1 << 63)
 
 /* Words of 32 bits in a mask, token t the bit t % 32 of word t / 32; even, so that they may be made in
  * words of 64. */

@@ -5,8 +5,15 @@
 
 #include "kernels/host/sampler.h"
 
-/* Counter of xtc's random number, beside the draw's. */
-#define SUNDOG_XTC_COUNTER ((uint64_t)1 << 63)
+/* Folds a sum by lanes, as sample.h says. */
+static double
+sundog_sampler_fold(double lanes[SUNDOG_SAMPLE_LANES])
+{
+    for (int half = SUNDOG_SAMPLE_LANES / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++)
+            lanes[i] += lanes[i + half];
+    return lanes[0];
+}
 
 /* Leaves out the tokens whose logits are below a bound. */
 static int64_t
@@ -23,22 +30,21 @@ sundog_sampler_keep_logits(const SundogSampler *s, double bound)
 static int64_t
 sundog_sampler_top_n_sigma(const SundogSampler *s, int64_t sum)
 {
-    double total = 0, squares = 0;
+    double totals[SUNDOG_SAMPLE_LANES] = {0}, squares[SUNDOG_SAMPLE_LANES] = {0};
     int64_t n_finite = 0;
     if (!(s->options->top_n_sigma > 0))
         return sum;
     for (int64_t i = 0; i < s->n; i++) {
-        if (s->logits[i] == -INFINITY)
-            continue;
-        total += (double)s->logits[i];
-        n_finite++;
+        bool is_finite = s->logits[i] != -INFINITY;
+        totals[i % SUNDOG_SAMPLE_LANES] += is_finite ? (double)s->logits[i] : 0;
+        n_finite += is_finite;
     }
-    double mean = total / (double)n_finite;
+    double mean = sundog_sampler_fold(totals) / (double)n_finite;
     for (int64_t i = 0; i < s->n; i++) {
-        double distance = (double)s->logits[i] - mean;
-        squares += s->logits[i] == -INFINITY ? 0 : distance * distance;
+        double distance = s->logits[i] != -INFINITY ? (double)s->logits[i] - mean : 0;
+        squares[i % SUNDOG_SAMPLE_LANES] += distance * distance;
     }
-    double deviation = sqrt(squares / (double)n_finite);
+    double deviation = sqrt(sundog_sampler_fold(squares) / (double)n_finite);
     return sundog_sampler_keep_logits(s, (double)s->best -
                                              (double)s->options->top_n_sigma * deviation);
 }
@@ -83,14 +89,16 @@ sundog_sampler_typical_key(const SundogSampler *s, int64_t token, double mean)
 static int64_t
 sundog_sampler_typical(const SundogSampler *s, int64_t sum)
 {
-    double reach = (double)s->options->typical_p * (double)sum, mean = 0;
+    double reach = (double)s->options->typical_p * (double)sum;
+    double products[SUNDOG_SAMPLE_LANES] = {0};
     int64_t n_keys = 0, left = 0;
     if (!(reach > 0 && reach < (double)sum))
         return sum;
     for (int64_t i = 0; i < s->n; i++)
         if (s->weights[i] > 0)
-            mean += (double)s->weights[i] * (double)sundog_sampler_scale(s, i);
-    mean /= (double)sum;
+            products[i % SUNDOG_SAMPLE_LANES] +=
+                (double)s->weights[i] * (double)sundog_sampler_scale(s, i);
+    double mean = sundog_sampler_fold(products) / (double)sum;
     for (int64_t i = 0; i < s->n; i++)
         if (s->weights[i] > 0)
             s->keys[n_keys++] = sundog_sampler_typical_key(s, i, mean);

@@ -17,11 +17,14 @@ check(const ProductRunner *runner, CUresult result, const char *what)
 }
 
 static CUmodule
-load(const ProductRunner *runner, const char *name)
+find_module(ProductRunner *runner, const char *name)
 {
-    CUmodule module;
-    const SundogCubin *cubin = sundog_cubin_find(PRODUCT_TARGET, name);
-    check(runner, runner->driver->module_load(&module, cubin->data), name);
+    CUmodule module = g_hash_table_lookup(runner->modules, name);
+    if (module == NULL) {
+        const SundogCubin *cubin = sundog_cubin_find(PRODUCT_TARGET, name);
+        check(runner, runner->driver->module_load(&module, cubin->data), name);
+        g_hash_table_insert(runner->modules, g_strdup(name), module);
+    }
     return module;
 }
 
@@ -45,15 +48,14 @@ product_runner_init(ProductRunner *runner)
           "asking a GPU's size");
     check(runner, runner->driver->stream_create(&runner->stream, SUNDOG_CUDA_STREAM_NON_BLOCKING),
           "making a stream");
-    runner->linear = load(runner, "linear");
-    runner->warpgroup = load(runner, "warpgroup");
-    runner->step = load(runner, "step");
+    runner->modules = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     return true;
 }
 
 void
 product_runner_clear(ProductRunner *runner)
 {
+    g_hash_table_unref(runner->modules);
     runner->driver->stream_destroy(runner->stream);
     runner->driver->context_release(runner->device);
 }
@@ -64,6 +66,12 @@ product_runner_allocate(ProductRunner *runner, size_t n_bytes)
     CUdeviceptr data;
     check(runner, runner->driver->memory_allocate(&data, n_bytes), "taking memory");
     return data;
+}
+
+void
+product_runner_free(ProductRunner *runner, CUdeviceptr data)
+{
+    check(runner, runner->driver->memory_free(data), "giving memory back");
 }
 
 void
@@ -92,9 +100,9 @@ product_runner_poison(ProductRunner *runner, CUdeviceptr to, size_t n_bytes)
     check(runner, runner->driver->memory_set(to, 0xff, n_bytes, runner->stream), "poisoning");
 }
 
-static void
-launch(ProductRunner *runner, CUmodule module, const char *entry, unsigned grid, unsigned n_threads,
-       unsigned n_shared_bytes, void *parameters)
+void
+product_runner_call(ProductRunner *runner, const char *module, const char *entry, unsigned grid,
+                    unsigned n_threads, unsigned n_shared_bytes, void *parameter)
 {
     CUfunction function;
     SundogCudaLaunchAttribute early = {.id = SUNDOG_CUDA_LAUNCH_PROGRAMMATIC,
@@ -109,12 +117,12 @@ launch(ProductRunner *runner, CUmodule module, const char *entry, unsigned grid,
                                            .hStream = runner->stream,
                                            .attrs = &early,
                                            .numAttrs = 1};
-    check(runner, runner->driver->module_function(&function, module, entry), entry);
+    check(runner, runner->driver->module_function(&function, find_module(runner, module), entry), entry);
     check(runner,
           runner->driver->function_attribute(function, SUNDOG_CUDA_FUNCTION_MAX_DYNAMIC_SHARED,
                                              (int)n_shared_bytes),
           entry);
-    check(runner, runner->driver->launch(&config, function, &parameters, NULL), entry);
+    check(runner, runner->driver->launch(&config, function, &parameter, NULL), entry);
 }
 
 void
@@ -126,7 +134,7 @@ product_runner_fill(ProductRunner *runner, CUdeviceptr to, size_t n_bytes, Sundo
                            .seed = to,
                            .layout = layout,
                            .scale = scale};
-    launch(runner, runner->step, "sundog_fill_weight", 1024, 256, 0, &fill);
+    product_runner_call(runner, "step", "sundog_fill_weight", 1024, 256, 0, &fill);
 }
 
 static SundogCudaTensorMap
@@ -170,7 +178,7 @@ launch_few(ProductRunner *runner, const Product *product)
     SundogCudaLinear linear = product->linear;
     linear.n_slots = 2;
     g_autofree char *entry = dup_entry(product, is_rounded ? "one_rounded" : "few");
-    launch(runner, runner->linear, entry,
+    product_runner_call(runner, "linear", entry,
            (unsigned)MIN(count_panels(product), runner->n_multiprocessors),
            SUNDOG_CUDA_LINEAR_THREADS, SUNDOG_CUDA_MAX_SHARED_BYTES, &linear);
 }
@@ -190,7 +198,7 @@ launch_groups(ProductRunner *runner, const Product *product)
     g_autofree char *suffix = g_strdup_printf("%dx%dx%d", tokens, by_columns, by_blocks);
     g_autofree char *entry = dup_entry(product, suffix);
     SundogCudaGroupLinear parameters = {.x = encode(runner, product), .product = *linear};
-    launch(runner, runner->warpgroup, entry,
+    product_runner_call(runner, "warpgroup", entry,
            (unsigned)(by_blocks * MIN(n_tiles, runner->n_multiprocessors / by_blocks)),
            (unsigned)plan.n_threads, (unsigned)plan.shared_bytes, &parameters);
 }

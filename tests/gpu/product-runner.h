@@ -13,7 +13,7 @@
 typedef struct {
     const SundogCudaDriver *driver;
     CUdevice device;
-    CUmodule linear, warpgroup, step;
+    GHashTable *modules; /* name to CUmodule */
     CUstream stream;
     int n_multiprocessors;
 } ProductRunner;
@@ -42,6 +42,7 @@ bool product_runner_init(ProductRunner *runner);
 void product_runner_clear(ProductRunner *runner);
 
 CUdeviceptr product_runner_allocate(ProductRunner *runner, size_t n_bytes);
+void product_runner_free(ProductRunner *runner, CUdeviceptr data);
 void product_runner_write(ProductRunner *runner, CUdeviceptr to, const void *from, size_t n_bytes);
 void product_runner_read(ProductRunner *runner, void *to, CUdeviceptr from, size_t n_bytes);
 void product_runner_poison(ProductRunner *runner, CUdeviceptr to, size_t n_bytes);
@@ -50,5 +51,9 @@ void product_runner_fill(ProductRunner *runner, CUdeviceptr to, size_t n_bytes, 
                          float scale);
 void product_runner_wait(ProductRunner *runner);
 
+/* Begins a kernel of a module of this build, with its one parameter; waits for nothing. */
+void product_runner_call(ProductRunner *runner, const char *module, const char *entry,
+                         unsigned grid, unsigned n_threads, unsigned n_shared_bytes,
+                         void *parameter);
 /* Begins it; waits for nothing. */
 void product_runner_launch(ProductRunner *runner, const Product *product);

@@ -150,7 +150,7 @@ test_sample(void)
 {
     g_autoptr(GError) error = NULL;
     SundogShape bounds = small_bounds();
-    g_autoptr(SundogProgram) program = sundog_recipe_build_sample(1000, &bounds, true);
+    g_autoptr(SundogProgram) program = sundog_recipe_build_sample(1000, &bounds);
     sundog_program_check(program, &error);
     g_assert_no_error(error);
 }

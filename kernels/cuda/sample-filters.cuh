@@ -1,0 +1,111 @@
+#pragma once
+
+/* What leaves tokens out of the draw. Each takes the sum of the weights and gives what is left of it; all
+ * threads of the block call them. */
+
+#include "kernels/cuda/sample-row.cuh"
+
+INLINE void
+keep_within_sigma(const Row &row, Kept &kept, Room &room)
+{
+    double total = 0, squares = 0;
+    Sum n_finite = 0;
+    for (int i = threadIdx.x; i < row.n; i += THREADS) {
+        float logit = __ldcg(row.logits + i);
+        bool is_finite = logit != -INFINITY;
+        total += is_finite ? (double)logit : 0;
+        n_finite += is_finite;
+    }
+    double n = (double)block_total(n_finite, room), mean = fold_lanes(total, room) / n;
+    for (int i = threadIdx.x; i < row.n; i += THREADS) {
+        float logit = __ldcg(row.logits + i);
+        double distance = logit != -INFINITY ? (double)logit - mean : 0;
+        squares += distance * distance;
+    }
+    double deviation = sqrt(fold_lanes(squares, room) / n);
+    kept.least_logit = (double)row.best - (double)row.o->top_n_sigma * deviation;
+}
+
+INLINE Sum
+keep_typical(const Row &row, Kept &kept, Sum sum, Room &room)
+{
+    double reach = (double)row.o->typical_p * (double)sum, own = 0;
+    if (!(reach > 0 && reach < (double)sum))
+        return sum;
+    for (int i = threadIdx.x; i < row.n; i += THREADS) {
+        int64_t weight = find_weight(row, kept, i);
+        if (weight > 0)
+            own += (double)weight * (double)find_scaled(row, __ldcg(row.logits + i));
+    }
+    double mean = fold_lanes(own, room) / (double)sum;
+    uint64_t cut = find_cut(
+        row, reach > 1 ? (Sum)ceil(reach) : 1,
+        [&](int i) { return make_typical_key(row, mean, __ldcg(row.logits + i), i); },
+        [&](int i) { return (Sum)find_weight(row, kept, i); }, room);
+    kept.mean = mean;
+    kept.typical_cut = cut;
+    return total_weight(row, kept, room);
+}
+
+/* Only typical takes the best token away, whose weight is one. */
+INLINE int64_t
+find_greatest_weight(const Row &row, const Kept &kept, Room &room)
+{
+    Sum greatest = 0;
+    if (kept.typical_cut == 0)
+        return (int64_t)WEIGHT_ONE;
+    for (int i = threadIdx.x; i < row.n; i += THREADS)
+        greatest = max(greatest, (Sum)find_weight(row, kept, i));
+    return (int64_t)~block_least(~greatest, room);
+}
+
+INLINE Sum
+keep_top_p_and_min_p(const Row &row, Kept &kept, Sum sum, Room &room)
+{
+    double reach = (double)row.o->top_p * (double)sum;
+    uint64_t cut = kept.cut;
+    int64_t least = 0;
+    if (row.o->min_p > 0)
+        least = (int64_t)ceil((double)row.o->min_p * (double)find_greatest_weight(row, kept, room));
+    if (reach < (double)sum)
+        cut = find_cut(
+            row, reach > 1 ? (Sum)ceil(reach) : 1,
+            [&](int i) { return make_key(__ldcg(row.logits + i), i); },
+            [&](int i) { return (Sum)find_weight(row, kept, i); }, room);
+    if (cut == kept.cut && least <= 0)
+        return sum;
+    kept.cut = max((Sum)cut, (Sum)kept.cut);
+    kept.least = least;
+    return total_weight(row, kept, room);
+}
+
+INLINE Sum
+leave_top_out(const Row &row, Kept &kept, Sum sum, Room &room)
+{
+    const SundogSampling *o = row.o;
+    uint64_t worst = ~0ull;
+    if (!(o->xtc_probability > 0 && o->xtc_threshold <= 0.5f) ||
+        find_uniform(o->seed, o->position + SUNDOG_XTC_COUNTER) >= (double)o->xtc_probability)
+        return sum;
+    double least = (double)o->xtc_threshold * (double)sum;
+    for (int i = threadIdx.x; i < row.n; i += THREADS) {
+        int64_t weight = find_weight(row, kept, i);
+        if (weight > 0 && (double)weight >= least)
+            worst = min((Sum)worst, (Sum)make_key(__ldcg(row.logits + i), i));
+    }
+    kept.worst = block_least(worst, room);
+    kept.rival = (int64_t)ceil(least);
+    return total_weight(row, kept, room);
+}
+
+/* The sum of the weights that are left. */
+INLINE Sum
+filter(const Row &row, Kept &kept, Room &room)
+{
+    if (row.o->top_n_sigma > 0)
+        keep_within_sigma(row, kept, room);
+    kept.cut = find_top_k(row, row.o->top_k, room);
+    Sum sum = keep_typical(row, kept, total_weight(row, kept, room), room);
+    sum = keep_top_p_and_min_p(row, kept, sum, room);
+    return leave_top_out(row, kept, sum, room);
+}

@@ -1,0 +1,58 @@
+#pragma once
+
+/* The scores of a row: what the model itself gave to the token and to its rivals. */
+
+#include "kernels/cuda/sample-row.cuh"
+
+/* What a score is made of, as long as the token is not known. */
+struct Scale {
+    float best;
+    double log_sum;
+};
+
+INLINE SundogScore
+score_token(const Scale &scale, float logit, int token)
+{
+    double distance = (double)logit - (double)scale.best;
+    return SundogScore{token, (float)(distance - scale.log_sum)};
+}
+
+/* Those above the cut come in any order; each counts how many are before it. */
+INLINE void
+score_rivals(const Row &row, const Scale &scale, int n, Room &room)
+{
+    uint64_t cut = find_top_k(row, n, room);
+    if (threadIdx.x == 0)
+        room.n_found = 0;
+    __syncthreads();
+    for (int i = threadIdx.x; n > 0 && i < row.n; i += THREADS) {
+        uint64_t key = make_key(__ldcg(row.logits + i), i);
+        if (key >= cut)
+            room.found[atomicAdd(&room.n_found, 1)] = key;
+    }
+    __syncthreads();
+    if ((int)threadIdx.x < room.n_found) {
+        uint64_t key = room.found[threadIdx.x];
+        int at = 0, token = key_token(key);
+        for (int i = 0; i < room.n_found; i++)
+            at += room.found[i] > key;
+        row.scores[1 + at] = score_token(scale, __ldcg(row.logits + token), token);
+    }
+    __syncthreads();
+}
+
+/* Of the row as it came. False where its logits are not finite. */
+INLINE bool
+begin_scores(Row &row, Scale &scale, Room &room)
+{
+    if (row.n_scores == 0)
+        return true;
+    if (!find_best(row, room))
+        return false;
+    scale.best = row.best;
+    row.temperature = 1;
+    Kept kept = keep_all();
+    scale.log_sum = log((double)total_weight(row, kept, room) / (double)WEIGHT_ONE);
+    score_rivals(row, scale, min(row.n_scores - 1, row.n), room);
+    return true;
+}

@@ -1,0 +1,224 @@
+/*
+ * Sampling on a GPU against the host's kernel: the same logits, options, histories, masks and biases, the
+ * same tokens, and scores within a unit of their last place. Rows are random, small vocabularies and real
+ * ones, half of them as peaked as a model's, some of a few values so that many tokens are equal.
+ */
+
+#include "kernels/contract/cubins.h"
+#include "kernels/contract/sample.h"
+#include "kernels/host/kernels.h"
+#include "tests/gpu/product-runner.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROWS 64
+#define ROUNDS 4
+#define HISTORY 96
+#define BIASES 5
+
+static const int32_t vocabularies[] = {3, 259, 1025, 49152, 151936, 262144};
+static ProductRunner runner;
+
+/* One step's rows, the host's; the device's copies stand behind each other in `data`. */
+typedef struct {
+    int32_t n;
+    int64_t n_mask;
+    float *logits; /* [ROWS, n] */
+    SundogSampling sampling[ROWS];
+    int32_t history[ROWS * HISTORY];
+    int32_t *mask; /* [ROWS, n_mask] */
+    SundogBias biases[ROWS * BIASES];
+    int32_t tokens[ROWS];
+    SundogScore scores[ROWS * SUNDOG_MAX_SCORES];
+} Rows;
+
+static float
+pick(GRand *random, float off, float low, float high)
+{
+    return g_rand_boolean(random) ? off : (float)g_rand_double_range(random, low, high);
+}
+
+static SundogSampling
+make_sampling(GRand *random, int32_t n, int row)
+{
+    SundogSampling s = {.seed = ((uint64_t)g_rand_int(random) << 32) | g_rand_int(random),
+                        .position = g_rand_int(random),
+                        .temperature = row % 8 == 7 ? 0 : pick(random, 1, 0.1f, 2.5f),
+                        .top_n_sigma = row % 4 == 1 ? pick(random, 0, 0.1f, 3) : 0,
+                        .typical_p = row % 4 == 2 ? pick(random, 0.9f, 0.05f, 1) : 0,
+                        .top_p = pick(random, 1, 0.01f, 1),
+                        .min_p = pick(random, 0, 0, 0.3f),
+                        .xtc_probability = row % 4 == 3 ? 0.7f : 0,
+                        .xtc_threshold = pick(random, 0.1f, 0, 0.6f),
+                        .repetition_penalty = pick(random, 1, 0.7f, 1.6f),
+                        .presence_penalty = pick(random, 0, -1, 1),
+                        .frequency_penalty = pick(random, 0, -0.3f, 0.5f),
+                        .top_k = g_rand_boolean(random) ? 0 : g_rand_int_range(random, 1, 100),
+                        .n_history = (uint32_t)g_rand_int_range(random, 0, HISTORY + 1),
+                        .n_bias = (uint32_t)g_rand_int_range(random, 0, BIASES + 1),
+                        .masked = g_rand_int_range(random, 0, 3) == 0,
+                        .n_scores = row % 3 == 0 ? (uint32_t)g_rand_int_range(random, 1, 22) : 0};
+    s.n_answered = (uint32_t)g_rand_int_range(random, 0, (int)s.n_history + 1);
+    s.given = row % 16 == 9 ? (uint32_t)g_rand_int_range(random, 1, n + 1) : 0;
+    return s;
+}
+
+/* As a model's are: most far below the best; or flat; or of few values. */
+static void
+fill_logits(GRand *random, float *logits, int32_t n, int row)
+{
+    for (int32_t i = 0; i < n; i++) {
+        double u = g_rand_double(random);
+        logits[i] = (float)(row % 4 == 0   ? u * 2
+                            : row % 4 == 1 ? floor(u * 6) - 3
+                                           : 12 * u * u * u - 9 * g_rand_double(random));
+    }
+    if (row % 16 == 14)
+        logits[g_rand_int_range(random, 0, n)] = -INFINITY;
+    if (row == 13)
+        logits[n / 2] = NAN;
+    if (row == 29)
+        logits[n - 1] = INFINITY;
+}
+
+static void
+fill(Rows *rows, GRand *random)
+{
+    for (int r = 0; r < ROWS; r++) {
+        float *logits = rows->logits + (size_t)r * rows->n;
+        fill_logits(random, logits, rows->n, r);
+        rows->sampling[r] = make_sampling(random, rows->n, r);
+        for (int i = 0; i < HISTORY; i++)
+            rows->history[r * HISTORY + i] = g_rand_int_range(random, -1, MIN(rows->n, 40));
+        for (int i = 0; i < BIASES; i++)
+            rows->biases[r * BIASES + i] =
+                (SundogBias){g_rand_int_range(random, -1, MIN(rows->n + 1, 50)),
+                             (float)g_rand_double_range(random, -4, 4)};
+        for (int64_t i = 0; i < rows->n_mask; i++)
+            rows->mask[r * rows->n_mask + i] = (int32_t)(g_rand_int(random) | g_rand_int(random));
+    }
+}
+
+static void
+sample_on_host(Rows *rows)
+{
+    g_autofree uint8_t *workspace = g_malloc(sundog_sample_workspace_bytes(rows->n));
+    SundogArgument arguments[SUNDOG_MAX_ARGUMENTS] = {
+        {.data = rows->logits, .shape = {ROWS, rows->n, 1, 1}},
+        {.data = rows->sampling, .shape = {ROWS, sizeof *rows->sampling, 1, 1}},
+        {.data = rows->history, .shape = {ROWS, HISTORY, 1, 1}},
+        {.data = rows->mask, .shape = {ROWS, rows->n_mask, 1, 1}},
+        {.data = rows->biases, .shape = {ROWS, BIASES * SUNDOG_BIAS_WORDS, 1, 1}},
+        {.data = rows->tokens, .shape = {ROWS, 1, 1, 1}},
+        {.data = workspace, .shape = {1, 1, 1, 1}},
+        {.data = rows->scores, .shape = {ROWS, SUNDOG_MAX_SCORES * SUNDOG_SCORE_WORDS, 1, 1}}};
+    const SundogCall call = {.arguments = arguments, .n_threads = 1};
+    sundog_host_kernel(SUNDOG_OP_SAMPLE, SUNDOG_HOST_PLAIN)(&call);
+}
+
+static void *
+upload(const void *from, size_t n_bytes)
+{
+    CUdeviceptr to = product_runner_allocate(&runner, n_bytes);
+    product_runner_write(&runner, to, from, n_bytes);
+    return (void *)(uintptr_t)to;
+}
+
+static void
+download(void *to, const void *from, size_t n_bytes)
+{
+    product_runner_read(&runner, to, (CUdeviceptr)(uintptr_t)from, n_bytes);
+    product_runner_free(&runner, (CUdeviceptr)(uintptr_t)from);
+}
+
+/* Leaves what the device makes of the rows in `tokens`, `scores` and, of the logits, in `logits`. */
+static void
+sample_on_device(const Rows *rows, int32_t *tokens, SundogScore *scores, float *logits)
+{
+    size_t logit_bytes = (size_t)ROWS * rows->n * sizeof(float);
+    SundogCudaSample p = {.logits = upload(rows->logits, logit_bytes),
+                          .sampling = upload(rows->sampling, sizeof rows->sampling),
+                          .history = upload(rows->history, sizeof rows->history),
+                          .mask = upload(rows->mask, (size_t)(ROWS * rows->n_mask) * 4),
+                          .bias = upload(rows->biases, sizeof rows->biases),
+                          .token = upload(rows->tokens, sizeof rows->tokens),
+                          .scores = upload(rows->scores, sizeof rows->scores),
+                          .n_rows = ROWS,
+                          .n_vocabulary = rows->n,
+                          .history_stride = HISTORY,
+                          .mask_stride = (int32_t)rows->n_mask,
+                          .bias_stride = BIASES * SUNDOG_BIAS_WORDS};
+    product_runner_poison(&runner, (CUdeviceptr)(uintptr_t)p.token, sizeof rows->tokens);
+    product_runner_call(
+        &runner, "sample", "sundog_sample", ROWS, SUNDOG_CUDA_SAMPLE_THREADS,
+        SUNDOG_CUDA_SAMPLE_SHARED_BYTES(HISTORY, BIASES * SUNDOG_BIAS_WORDS), &p);
+    download(logits, p.logits, logit_bytes);
+    download(tokens, p.token, sizeof rows->tokens);
+    download(scores, p.scores, sizeof rows->scores);
+    const void *inputs[] = {p.sampling, p.history, p.mask, p.bias};
+    for (size_t i = 0; i < G_N_ELEMENTS(inputs); i++)
+        product_runner_free(&runner, (CUdeviceptr)(uintptr_t)inputs[i]);
+}
+
+static void
+compare_scores(const Rows *rows, const SundogScore *scores)
+{
+    for (int r = 0; r < ROWS; r++)
+        for (uint32_t i = 0; rows->sampling[r].n_scores > 0 && i < SUNDOG_MAX_SCORES; i++) {
+            const SundogScore *a = &scores[r * SUNDOG_MAX_SCORES + (int)i];
+            const SundogScore *b = &rows->scores[r * SUNDOG_MAX_SCORES + (int)i];
+            g_assert_cmpint(a->token, ==, b->token);
+            if (a->log_probability != b->log_probability)
+                g_assert_cmpfloat(fabsf(a->log_probability - b->log_probability), <=,
+                                  nextafterf(fabsf(b->log_probability), INFINITY) -
+                                      fabsf(b->log_probability));
+        }
+}
+
+static void
+test_vocabulary(gconstpointer data)
+{
+    const int32_t *n = data;
+    Rows *rows = g_new0(Rows, 1);
+    int32_t tokens[ROWS];
+    g_autofree SundogScore *scores = g_new0(SundogScore, ROWS * SUNDOG_MAX_SCORES);
+    g_autofree float *logits = g_new(float, (size_t)ROWS * *n);
+    GRand *random = g_rand_new_with_seed((guint32)*n);
+    rows->n = *n;
+    rows->n_mask = SUNDOG_SAMPLE_MASK_WORDS(*n);
+    rows->logits = g_new(float, (size_t)ROWS * *n);
+    rows->mask = g_new(int32_t, ROWS * rows->n_mask);
+    for (int round = 0; round < ROUNDS; round++) {
+        fill(rows, random);
+        sample_on_device(rows, tokens, scores, logits);
+        sample_on_host(rows);
+        for (int r = 0; r < ROWS; r++)
+            if (tokens[r] != rows->tokens[r])
+                g_error("row %d of %d tokens: %d on the GPU, %d on the host", r, *n, tokens[r],
+                        rows->tokens[r]);
+        compare_scores(rows, scores);
+        g_assert_cmpmem(logits, (size_t)ROWS * *n * sizeof(float), rows->logits,
+                        (size_t)ROWS * *n * sizeof(float));
+    }
+    g_rand_free(random);
+    g_free(rows->logits);
+    g_free(rows->mask);
+    g_free(rows);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    if (!product_runner_init(&runner))
+        return 0;
+    for (size_t i = 0; i < G_N_ELEMENTS(vocabularies); i++) {
+        g_autofree char *path = g_strdup_printf("/sampling/%d", vocabularies[i]);
+        g_test_add_data_func(path, &vocabularies[i], test_vocabulary);
+    }
+    int status = g_test_run();
+    product_runner_clear(&runner);
+    return status;
+}
