@@ -176,10 +176,10 @@ map_blocks(CudaReplay *replay, GError **error)
                    replay->device.driver->host_allocate((void **)&replay->mapped, n_bytes,
                                                         SUNDOG_CUDA_HOST_PORTABLE_MAPPED),
                    "taking mapped memory", error) ||
-        !succeeded(replay,
-                   replay->device.driver->host_device_pointer(&replay->mapped_data, replay->mapped,
-                                                              0),
-                   "finding mapped memory", error))
+        !succeeded(
+            replay,
+            replay->device.driver->host_device_pointer(&replay->mapped_data, replay->mapped, 0),
+            "finding mapped memory", error))
         return false;
     memset(replay->mapped, 0, n_bytes);
     if (scores != NULL)

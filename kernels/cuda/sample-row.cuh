@@ -125,8 +125,7 @@ find_weight(const Row &row, const Kept &kept, int token)
     int64_t weight = (int64_t)(sundog_exp(find_scaled(row, logit)) * WEIGHT_ONE);
     if (weight < kept.least || (weight >= kept.rival && key > kept.worst))
         return 0;
-    if (kept.typical_cut != 0 &&
-        make_typical_key(row, kept.mean, logit, token) < kept.typical_cut)
+    if (kept.typical_cut != 0 && make_typical_key(row, kept.mean, logit, token) < kept.typical_cut)
         return 0;
     return weight;
 }

@@ -117,7 +117,8 @@ product_runner_call(ProductRunner *runner, const char *module, const char *entry
                                            .hStream = runner->stream,
                                            .attrs = &early,
                                            .numAttrs = 1};
-    check(runner, runner->driver->module_function(&function, find_module(runner, module), entry), entry);
+    check(runner, runner->driver->module_function(&function, find_module(runner, module), entry),
+          entry);
     check(runner,
           runner->driver->function_attribute(function, SUNDOG_CUDA_FUNCTION_MAX_DYNAMIC_SHARED,
                                              (int)n_shared_bytes),
@@ -199,8 +200,8 @@ launch_groups(ProductRunner *runner, const Product *product)
     g_autofree char *entry = dup_entry(product, suffix);
     SundogCudaGroupLinear parameters = {.x = encode(runner, product), .product = *linear};
     product_runner_call(runner, "warpgroup", entry,
-           (unsigned)(by_blocks * MIN(n_tiles, runner->n_multiprocessors / by_blocks)),
-           (unsigned)plan.n_threads, (unsigned)plan.shared_bytes, &parameters);
+                        (unsigned)(by_blocks * MIN(n_tiles, runner->n_multiprocessors / by_blocks)),
+                        (unsigned)plan.n_threads, (unsigned)plan.shared_bytes, &parameters);
 }
 
 void

@@ -17,6 +17,7 @@
 #define ROUNDS 4
 #define HISTORY 96
 #define BIASES 5
+#define N_TIMED 50
 
 static const int32_t vocabularies[] = {3, 259, 1025, 49152, 151936, 262144};
 static ProductRunner runner;
@@ -130,36 +131,46 @@ static void
 download(void *to, const void *from, size_t n_bytes)
 {
     product_runner_read(&runner, to, (CUdeviceptr)(uintptr_t)from, n_bytes);
-    product_runner_free(&runner, (CUdeviceptr)(uintptr_t)from);
+}
+
+static SundogCudaSample
+send_rows(const Rows *rows)
+{
+    return (SundogCudaSample){.logits = upload(rows->logits, (size_t)ROWS * rows->n * 4),
+                              .sampling = upload(rows->sampling, sizeof rows->sampling),
+                              .history = upload(rows->history, sizeof rows->history),
+                              .mask = upload(rows->mask, (size_t)(ROWS * rows->n_mask) * 4),
+                              .bias = upload(rows->biases, sizeof rows->biases),
+                              .token = upload(rows->tokens, sizeof rows->tokens),
+                              .scores = upload(rows->scores, sizeof rows->scores),
+                              .n_rows = ROWS,
+                              .n_vocabulary = rows->n,
+                              .history_stride = HISTORY,
+                              .mask_stride = (int32_t)rows->n_mask,
+                              .bias_stride = BIASES * SUNDOG_BIAS_WORDS};
+}
+
+static void
+free_rows(const SundogCudaSample *p)
+{
+    const void *pieces[] = {p->logits, p->sampling, p->history, p->mask,
+                            p->bias,   p->token,    p->scores};
+    for (size_t i = 0; i < G_N_ELEMENTS(pieces); i++)
+        product_runner_free(&runner, (CUdeviceptr)(uintptr_t)pieces[i]);
 }
 
 /* Leaves what the device makes of the rows in `tokens`, `scores` and, of the logits, in `logits`. */
 static void
 sample_on_device(const Rows *rows, int32_t *tokens, SundogScore *scores, float *logits)
 {
-    size_t logit_bytes = (size_t)ROWS * rows->n * sizeof(float);
-    SundogCudaSample p = {.logits = upload(rows->logits, logit_bytes),
-                          .sampling = upload(rows->sampling, sizeof rows->sampling),
-                          .history = upload(rows->history, sizeof rows->history),
-                          .mask = upload(rows->mask, (size_t)(ROWS * rows->n_mask) * 4),
-                          .bias = upload(rows->biases, sizeof rows->biases),
-                          .token = upload(rows->tokens, sizeof rows->tokens),
-                          .scores = upload(rows->scores, sizeof rows->scores),
-                          .n_rows = ROWS,
-                          .n_vocabulary = rows->n,
-                          .history_stride = HISTORY,
-                          .mask_stride = (int32_t)rows->n_mask,
-                          .bias_stride = BIASES * SUNDOG_BIAS_WORDS};
+    SundogCudaSample p = send_rows(rows);
     product_runner_poison(&runner, (CUdeviceptr)(uintptr_t)p.token, sizeof rows->tokens);
-    product_runner_call(
-        &runner, "sample", "sundog_sample", ROWS, SUNDOG_CUDA_SAMPLE_THREADS,
-        SUNDOG_CUDA_SAMPLE_SHARED_BYTES(HISTORY, BIASES * SUNDOG_BIAS_WORDS), &p);
-    download(logits, p.logits, logit_bytes);
+    product_runner_call(&runner, "sample", "sundog_sample", ROWS, SUNDOG_CUDA_SAMPLE_THREADS,
+                        SUNDOG_CUDA_SAMPLE_SHARED_BYTES(HISTORY, BIASES * SUNDOG_BIAS_WORDS), &p);
+    download(logits, p.logits, (size_t)ROWS * rows->n * 4);
     download(tokens, p.token, sizeof rows->tokens);
     download(scores, p.scores, sizeof rows->scores);
-    const void *inputs[] = {p.sampling, p.history, p.mask, p.bias};
-    for (size_t i = 0; i < G_N_ELEMENTS(inputs); i++)
-        product_runner_free(&runner, (CUdeviceptr)(uintptr_t)inputs[i]);
+    free_rows(&p);
 }
 
 static void
@@ -184,11 +195,11 @@ test_vocabulary(gconstpointer data)
     Rows *rows = g_new0(Rows, 1);
     int32_t tokens[ROWS];
     g_autofree SundogScore *scores = g_new0(SundogScore, ROWS * SUNDOG_MAX_SCORES);
-    g_autofree float *logits = g_new(float, (size_t)ROWS * *n);
+    g_autofree float *logits = g_new(float, (size_t)ROWS **n);
     GRand *random = g_rand_new_with_seed((guint32)*n);
     rows->n = *n;
     rows->n_mask = SUNDOG_SAMPLE_MASK_WORDS(*n);
-    rows->logits = g_new(float, (size_t)ROWS * *n);
+    rows->logits = g_new(float, (size_t)ROWS **n);
     rows->mask = g_new(int32_t, ROWS * rows->n_mask);
     for (int round = 0; round < ROUNDS; round++) {
         fill(rows, random);
@@ -208,6 +219,67 @@ test_vocabulary(gconstpointer data)
     g_free(rows);
 }
 
+/* Of one row, and of as many as there are, of a model's logits: microseconds a call. */
+static double
+time_rows(SundogCudaSample *p, int n_rows)
+{
+    gint64 start_us = 0;
+    for (int i = -1; i < N_TIMED; i++) {
+        if (i == 0) {
+            product_runner_wait(&runner);
+            start_us = g_get_monotonic_time();
+        }
+        product_runner_call(&runner, "sample", "sundog_sample", (unsigned)n_rows,
+                            SUNDOG_CUDA_SAMPLE_THREADS,
+                            SUNDOG_CUDA_SAMPLE_SHARED_BYTES(p->history_stride, p->bias_stride), p);
+    }
+    product_runner_wait(&runner);
+    return (double)(g_get_monotonic_time() - start_us) / N_TIMED;
+}
+
+static void
+print_times(void)
+{
+    static const struct {
+        const char *name;
+        SundogSampling sampling;
+    } ways[] = {
+        {"greedy", {.top_p = 1, .repetition_penalty = 1}},
+        {"greedy with 6 scores", {.top_p = 1, .repetition_penalty = 1, .n_scores = 6}},
+        {"temperature", {.temperature = 0.8f, .top_p = 1, .repetition_penalty = 1}},
+        {"top-p", {.temperature = 0.8f, .top_p = 0.95f, .repetition_penalty = 1}},
+        {"top-k and top-p",
+         {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .repetition_penalty = 1}},
+        {"min-p", {.temperature = 0.8f, .top_p = 1, .min_p = 0.05f, .repetition_penalty = 1}},
+        {"typical", {.temperature = 0.8f, .top_p = 1, .typical_p = 0.9f, .repetition_penalty = 1}},
+        {"penalties of 64",
+         {.top_p = 1, .repetition_penalty = 1.1f, .n_history = 64, .n_answered = 32}},
+    };
+    const int32_t n = 151936;
+    Rows *rows = g_new0(Rows, 1);
+    GRand *random = g_rand_new_with_seed(1);
+    rows->n = n;
+    rows->n_mask = SUNDOG_SAMPLE_MASK_WORDS(n);
+    rows->logits = g_new(float, (size_t)ROWS *n);
+    rows->mask = g_new0(int32_t, ROWS * rows->n_mask);
+    fill(rows, random);
+    for (int r = 0; r < ROWS; r++)
+        fill_logits(random, rows->logits + (size_t)r * n, n, 3);
+    for (size_t w = 0; w < G_N_ELEMENTS(ways); w++) {
+        for (int r = 0; r < ROWS; r++)
+            rows->sampling[r] = ways[w].sampling;
+        SundogCudaSample p = send_rows(rows);
+        double one = time_rows(&p, 1), all = time_rows(&p, ROWS);
+        g_print("# %-22s %7.1f us a row, %7.1f us %d rows of %d\n", ways[w].name, one, all, ROWS,
+                n);
+        free_rows(&p);
+    }
+    g_rand_free(random);
+    g_free(rows->logits);
+    g_free(rows->mask);
+    g_free(rows);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -219,6 +291,8 @@ main(int argc, char **argv)
         g_test_add_data_func(path, &vocabularies[i], test_vocabulary);
     }
     int status = g_test_run();
+    if (g_test_perf())
+        print_times();
     product_runner_clear(&runner);
     return status;
 }
