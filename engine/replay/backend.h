@@ -14,6 +14,8 @@ typedef struct {
     /* The shape has been checked against the bounds. */
     bool (*run)(SundogReplay *replay, const char *program, const SundogShape *shape,
                 GError **error);
+    /* Waits for the tokens that a run of "sample" has begun to draw; NULL where run has them already. */
+    bool (*finish)(SundogReplay *replay, GError **error);
     bool (*read)(SundogReplay *replay, const char *name, void *to, size_t n_bytes, GError **error);
     void (*set_times)(SundogReplay *replay, int64_t *times_ns);
     void (*leave_out)(SundogReplay *replay, uint64_t operations); /* or NULL */

@@ -220,6 +220,8 @@ resolve_launches(SundogCudaLauncher *launcher, const SundogShape *shape, GError 
     SundogCudaIngest ingest = {.blocks = {(const void *)(uintptr_t)launcher->binding.blocks[0],
                                           (const void *)(uintptr_t)launcher->binding.blocks[1]},
                                .step = (void *)(uintptr_t)launcher->binding.step,
+                               .tokens = (void *)(uintptr_t)launcher->binding.tokens,
+                               .token = (const void *)(uintptr_t)launcher->binding.token,
                                .taken = (void *)(uintptr_t)launcher->binding.taken};
     memcpy(launches[0].bytes, &ingest, sizeof ingest);
     launches[0].parameters[0] = launches[0].bytes;

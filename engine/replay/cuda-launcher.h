@@ -13,6 +13,8 @@ typedef struct {
     CUdeviceptr ring;           /* of tokens */
     CUdeviceptr step;           /* counters of the device's steps */
     CUdeviceptr blocks[2];      /* packed inputs, used in turn */
+    CUdeviceptr tokens;         /* input of the forward program */
+    CUdeviceptr token;          /* what was sampled last */
     CUdeviceptr taken;          /* steps taken in, for the host */
 } SundogCudaBinding;
 

@@ -54,7 +54,9 @@ typedef struct {
     uint8_t *mapped;    /* two blocks, the ring, the scores, then the count of steps taken in */
     CUdeviceptr mapped_data; /* the same on the device */
     uint64_t block_bytes, ring_at, taken_at;
-    uint32_t n_steps; /* begun */
+    uint32_t n_steps;      /* begun */
+    uint32_t sampled_step; /* the last that samples */
+    uint32_t n_sampled;    /* its rows */
     SundogCudaLauncher *launchers[N_PROGRAMS];
 } CudaReplay;
 
@@ -188,13 +190,19 @@ map_blocks(CudaReplay *replay, GError **error)
 }
 
 static CUdeviceptr
+find_place(const CudaReplay *replay, const char *name)
+{
+    return ((Place *)g_hash_table_lookup(replay->places, name))->data;
+}
+
+static CUdeviceptr
 find_data(const CudaReplay *replay, const SundogBuffer *buffer)
 {
     if (buffer->role == SUNDOG_BUFFER_TEMPORARY)
         return replay->arena + buffer->offset;
     if (buffer->role == SUNDOG_BUFFER_WEIGHT)
         return replay->weights + sundog_core_find_weight(replay->base.core, buffer->name)->offset;
-    return ((Place *)g_hash_table_lookup(replay->places, buffer->name))->data;
+    return find_place(replay, buffer->name);
 }
 
 static bool
@@ -233,6 +241,8 @@ make_launcher(CudaReplay *replay, int index, GError **error)
                                        .ring = mapped + replay->ring_at,
                                        .step = replay->step,
                                        .blocks = {mapped, mapped + replay->block_bytes},
+                                       .tokens = find_place(replay, "tokens"),
+                                       .token = find_place(replay, "token"),
                                        .taken = mapped + replay->taken_at};
     replay->launchers[index] = sundog_cuda_launcher_new(&replay->device, replay->base.core,
                                                         program_names[index], &binding, error);
@@ -339,7 +349,7 @@ has_tokens(CudaReplay *replay, uint32_t value)
 {
     const _Atomic uint64_t *ring = (const _Atomic uint64_t *)(replay->mapped + replay->ring_at);
     for (uint32_t i = 0; i < value; i++)
-        if (atomic_load_explicit(&ring[i], memory_order_acquire) >> 32 != replay->n_steps)
+        if (atomic_load_explicit(&ring[i], memory_order_acquire) >> 32 != replay->sampled_step)
             return false;
     return true;
 }
@@ -430,13 +440,24 @@ begin_step(CudaReplay *replay, int program, const SundogShape *shape, GError **e
 }
 
 static bool
-take_tokens(CudaReplay *replay, uint32_t n_rows, GError **error)
+begin_sample(CudaReplay *replay, const SundogShape *shape, GError **error)
 {
+    replay->n_sampled = (uint32_t)shape->values[SUNDOG_VARIABLE_LOGIT_ROWS];
+    if (replay->n_sampled > 0 && !begin_step(replay, SAMPLE, shape, error))
+        return false;
+    replay->sampled_step = replay->n_steps;
+    return true;
+}
+
+static bool
+take_tokens(SundogReplay *base, GError **error)
+{
+    CudaReplay *replay = (CudaReplay *)base;
     const _Atomic uint64_t *ring = (const _Atomic uint64_t *)(replay->mapped + replay->ring_at);
     Place *place = g_hash_table_lookup(replay->places, "token");
-    if (!wait_for(replay, has_tokens, n_rows, error))
+    if (!wait_for(replay, has_tokens, replay->n_sampled, error))
         return false;
-    for (uint32_t i = 0; i < n_rows; i++)
+    for (uint32_t i = 0; i < replay->n_sampled; i++)
         ((int32_t *)place->host)[i] =
             (int32_t)(uint32_t)atomic_load_explicit(&ring[i], memory_order_relaxed);
     return true;
@@ -446,7 +467,6 @@ static bool
 run(SundogReplay *base, const char *program, const SundogShape *shape, GError **error)
 {
     CudaReplay *replay = (CudaReplay *)base;
-    uint32_t n_rows = (uint32_t)shape->values[SUNDOG_VARIABLE_LOGIT_ROWS];
     if (shape->values[SUNDOG_VARIABLE_LOGIT_ROWS] > shape->values[SUNDOG_VARIABLE_TOKENS] &&
         strcmp(program, SUNDOG_PROGRAM_FORWARD) == 0) {
         g_set_error(error, SUNDOG_REPLAY_ERROR, SUNDOG_REPLAY_ERROR_BOUNDS,
@@ -459,8 +479,7 @@ run(SundogReplay *base, const char *program, const SundogShape *shape, GError **
     if (strcmp(program, SUNDOG_PROGRAM_FORWARD) == 0)
         return begin_step(replay, FORWARD, shape, error);
     if (strcmp(program, SUNDOG_PROGRAM_SAMPLE) == 0)
-        return n_rows == 0 ||
-               (begin_step(replay, SAMPLE, shape, error) && take_tokens(replay, n_rows, error));
+        return begin_sample(replay, shape, error);
     g_set_error(error, SUNDOG_REPLAY_ERROR, SUNDOG_REPLAY_ERROR_PROGRAM,
                 "the program \"%s\" does not run on a GPU", program);
     return false;
@@ -568,6 +587,7 @@ static const SundogReplayBackend backend = {
     .get_set_name = get_set_name,
     .get_buffer = get_buffer,
     .run = run,
+    .finish = take_tokens,
     .read = read_buffer,
     .set_times = set_times,
     .leave_out = leave_out,

@@ -140,9 +140,8 @@ check_shape(const SundogReplay *replay, const SundogShape *shape, GError **error
     return true;
 }
 
-bool
-sundog_replay_run(SundogReplay *replay, const char *program, const SundogShape *shape,
-                  GError **error)
+static bool
+begin(SundogReplay *replay, const char *program, const SundogShape *shape, GError **error)
 {
     static const SundogVariable own[] = {SUNDOG_VARIABLE_UNITS, SUNDOG_VARIABLE_MULTIPROCESSORS,
                                          SUNDOG_VARIABLE_POOL_PAGES, SUNDOG_VARIABLE_WINDOW_PAGES,
@@ -152,6 +151,32 @@ sundog_replay_run(SundogReplay *replay, const char *program, const SundogShape *
         actual.values[own[i]] = replay->bounds.values[own[i]];
     return check_shape(replay, &actual, error) &&
            replay->backend->run(replay, program, &actual, error);
+}
+
+bool
+sundog_replay_can_begin(const SundogReplay *replay)
+{
+    return replay->backend->finish != NULL;
+}
+
+bool
+sundog_replay_begin_sample(SundogReplay *replay, const SundogShape *shape, GError **error)
+{
+    return begin(replay, SUNDOG_PROGRAM_SAMPLE, shape, error);
+}
+
+bool
+sundog_replay_end_sample(SundogReplay *replay, GError **error)
+{
+    return replay->backend->finish == NULL || replay->backend->finish(replay, error);
+}
+
+bool
+sundog_replay_run(SundogReplay *replay, const char *program, const SundogShape *shape,
+                  GError **error)
+{
+    return begin(replay, program, shape, error) &&
+           (strcmp(program, SUNDOG_PROGRAM_SAMPLE) != 0 || sundog_replay_end_sample(replay, error));
 }
 
 bool

@@ -73,6 +73,12 @@ bool sundog_replay_find_device_bytes(const SundogCore *core, uint64_t *n_bytes, 
 bool sundog_replay_run(SundogReplay *replay, const char *program, const SundogShape *shape,
                        GError **error);
 
+/* "sample" in two, where it can be, which is on a GPU: a step may begin between them, in whose input "tokens"
+ * -1 - r stands for the token of row r. "token" has them after the end. */
+bool sundog_replay_can_begin(const SundogReplay *replay);
+bool sundog_replay_begin_sample(SundogReplay *replay, const SundogShape *shape, GError **error);
+bool sundog_replay_end_sample(SundogReplay *replay, GError **error);
+
 /* From now on adds the time of each operation of all programs to `times_ns` [SUNDOG_N_OPERATIONS],
  * which must live until it is set again; NULL stops it. For measuring: a step is slower by some
  * microseconds. */

@@ -188,16 +188,16 @@ fill_biases(const SundogRequest *request, const SundogStepSize *size,
 }
 
 void
-sundog_constraints_fill(SundogRequest *const *requests, SundogStepSize *size,
+sundog_constraints_fill(SundogRequest *const *requests, uint32_t n_requests, SundogStepSize *size,
                         const SundogStepRunner *runner)
 {
-    for (uint32_t i = 0; i < size->n_sequences; i++) {
+    for (uint32_t i = 0; i < n_requests; i++) {
         if (requests[i]->logit_row != UINT32_MAX) {
             size->bias = MAX(size->bias, count_biases(requests[i], runner) * SUNDOG_BIAS_WORDS);
             size->mask = requests[i]->match.matcher ? runner->max.mask : size->mask;
         }
     }
-    for (uint32_t i = 0; i < size->n_sequences; i++) {
+    for (uint32_t i = 0; i < n_requests; i++) {
         SundogRequest *request = requests[i];
         if (request->logit_row != UINT32_MAX)
             fill_biases(request, size, runner);

@@ -25,8 +25,8 @@ SundogMatcher *sundog_constraints_dup_matcher(SundogConstraints *constraints, co
 
 /* Fills the masks and biases of the requests' rows, and the widths of both in `size`. A request whose
  * constraint cannot be followed is marked as stuck. */
-void sundog_constraints_fill(SundogRequest *const *requests, SundogStepSize *size,
-                             const SundogStepRunner *runner);
+void sundog_constraints_fill(SundogRequest *const *requests, uint32_t n_requests,
+                             SundogStepSize *size, const SundogStepRunner *runner);
 /* How many of the request's drafts its constraint allows. */
 uint32_t sundog_constraints_count_allowed(SundogRequest *request, uint32_t n_drafts);
 /* Whether nothing may follow the request's tokens. */

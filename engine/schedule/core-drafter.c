@@ -114,7 +114,7 @@ run_step(CoreDrafter *drafter)
     sundog_step_batch_finish(drafter->batch);
     if (!runner->forward(runner->data, size, NULL))
         return false;
-    sundog_constraints_fill(drafter->batch->requests, size, runner);
+    sundog_constraints_fill(drafter->batch->requests, drafter->batch->n_requests, size, runner);
     return size->n_logit_rows == 0 || runner->sample(runner->data, size, NULL);
 }
 

@@ -39,6 +39,21 @@ sample(void *data, const SundogStepSize *size, GError **error)
     return sundog_replay_run(runner->replay, SUNDOG_PROGRAM_SAMPLE, &shape, error);
 }
 
+static bool
+begin_sample(void *data, const SundogStepSize *size, GError **error)
+{
+    SundogReplayRunner *runner = data;
+    SundogShape shape = shape_of(runner, size);
+    return sundog_replay_begin_sample(runner->replay, &shape, error);
+}
+
+static bool
+end_sample(void *data, GError **error)
+{
+    SundogReplayRunner *runner = data;
+    return sundog_replay_end_sample(runner->replay, error);
+}
+
 static void
 copy_page(int32_t from, int32_t to, void *data)
 {
@@ -231,6 +246,8 @@ sundog_replay_runner_new(SundogReplay *replay, const SundogCore *core, GError **
         .max_drafts = get_max_drafts(core),
         .forward = forward,
         .sample = sample,
+        .begin_sample = sundog_replay_can_begin(replay) ? begin_sample : NULL,
+        .end_sample = end_sample,
         .copy_page = copy_page,
         .page_bytes = sundog_replay_get_page_bytes(replay),
         .n_outputs = sundog_core_get_info(core)->n_outputs,

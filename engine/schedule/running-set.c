@@ -42,6 +42,7 @@ void
 sundog_scheduler_end_request(SundogScheduler *scheduler, SundogRequest *request, SundogClose how)
 {
     sundog_drafting_end(scheduler->drafting, request);
+    sundog_step_batch_forget(scheduler->next, request);
     if (is_running(request)) {
         sundog_cache_close_sequence(scheduler->cache, &request->state, request->tokens, how);
         remove_running(scheduler, request);

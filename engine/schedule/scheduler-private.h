@@ -16,7 +16,9 @@ struct SundogScheduler {
     const SundogStepRunner *runner;
     SundogOutbox *outbox;
     SundogCache *cache;
-    SundogStepBatch *batch;
+    SundogStepBatch *batch; /* the step that is packed, or runs */
+    SundogStepBatch *next;  /* the one after it; empty where it has not begun */
+    bool next_failed;       /* it has, and could not */
     SundogConstraints *constraints;
     SundogStepBudget budget;
     SundogDrafting *drafting;
@@ -50,6 +52,13 @@ uint32_t sundog_scheduler_count_decoding(const SundogScheduler *scheduler);
 uint32_t sundog_scheduler_pack_decoding(SundogScheduler *scheduler, uint32_t n_decoding);
 /* Returns how many prompt tokens there are. */
 uint32_t sundog_scheduler_pack_prefill(SundogScheduler *scheduler);
+
+/* step-ahead.c. While the tokens of the batch are being sampled: begins the next step with them, where it is
+ * certain which requests it is for. */
+void sundog_scheduler_begin_next(SundogScheduler *scheduler);
+/* Makes the batch of the step that was begun so, its requests' tokens being known by now. False where there is
+ * none, or nobody is left in it. */
+bool sundog_scheduler_join_next(SundogScheduler *scheduler);
 
 /* step-results.c. The tokens of the step become the requests', and those that have ended go. */
 void sundog_scheduler_take_results(SundogScheduler *scheduler);

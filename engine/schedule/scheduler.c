@@ -23,16 +23,32 @@ sundog_scheduler_send_finish(SundogScheduler *scheduler, const SundogRequest *re
                                         : &scheduler->statistics.n_finished) += 1;
 }
 
-/* Masks are made while a device computes the logits that they are for. */
+/* The device samples while the next step is begun behind it. */
 static bool
-run_programs(SundogScheduler *scheduler, GError **error)
+sample(SundogScheduler *scheduler, GError **error)
 {
     const SundogStepRunner *runner = scheduler->runner;
-    SundogStepSize *size = &scheduler->batch->size;
-    if (!runner->forward(runner->data, size, error))
+    const SundogStepSize *size = &scheduler->batch->size;
+    if (size->n_logit_rows == 0)
+        return true;
+    if (!runner->begin_sample)
+        return runner->sample(runner->data, size, error);
+    if (!runner->begin_sample(runner->data, size, error))
         return false;
-    sundog_constraints_fill(scheduler->batch->requests, size, runner);
-    return size->n_logit_rows == 0 || runner->sample(runner->data, size, error);
+    sundog_scheduler_begin_next(scheduler);
+    return runner->end_sample(runner->data, error);
+}
+
+/* Masks are made while a device computes the logits that they are for. */
+static bool
+run_programs(SundogScheduler *scheduler, bool has_begun, GError **error)
+{
+    const SundogStepRunner *runner = scheduler->runner;
+    SundogStepBatch *batch = scheduler->batch;
+    if (!has_begun && !runner->forward(runner->data, &batch->size, error))
+        return false;
+    sundog_constraints_fill(batch->requests, batch->n_requests, &batch->size, runner);
+    return sample(scheduler, error);
 }
 
 static int64_t
@@ -84,6 +100,7 @@ sundog_scheduler_new(const SundogSchedulerOptions *options, const SundogStepRunn
                                                .recorder = options->recorder,
                                                .data = runner->data});
     scheduler->batch = sundog_step_batch_new(runner, scheduler->cache);
+    scheduler->next = sundog_step_batch_new(runner, scheduler->cache);
     scheduler->constraints = sundog_constraints_new();
     sundog_step_budget_init(&scheduler->budget, runner->max.n_tokens, scheduler->options.gap_us);
     scheduler->drafting = sundog_drafting_new(runner->max.n_sequences);
@@ -122,6 +139,7 @@ sundog_scheduler_free(SundogScheduler *scheduler)
         g_free(scheduler->running);
         sundog_outbox_free(scheduler->outbox);
         sundog_step_batch_free(scheduler->batch);
+        sundog_step_batch_free(scheduler->next);
         sundog_constraints_free(scheduler->constraints);
         sundog_cache_free(scheduler->cache);
         g_free(scheduler);
@@ -281,28 +299,48 @@ sundog_scheduler_do_chore(SundogScheduler *scheduler)
     sundog_cache_do_chore(scheduler->cache);
 }
 
-void
-sundog_scheduler_step(SundogScheduler *scheduler)
+/* What a step holds, for the budget that learns from its time. */
+typedef struct {
+    uint32_t n_decoding;
+    uint32_t n_extra;
+    uint32_t n_prefill;
+} StepLoad;
+
+/* False where there is nothing to run. */
+static bool
+pack_step(SundogScheduler *scheduler, int64_t start_us, StepLoad *load)
 {
-    int64_t start_us = sundog_scheduler_now_us(scheduler);
     sundog_scheduler_admit_waiting(scheduler);
     sundog_scheduler_restore_prompts(scheduler, start_us);
     sundog_scheduler_make_room(scheduler);
     sundog_step_batch_begin(scheduler->batch);
-    uint32_t n_decoding = sundog_scheduler_count_decoding(scheduler);
-    uint32_t n_extra = sundog_scheduler_pack_decoding(scheduler, n_decoding);
-    uint32_t n_prefill = sundog_scheduler_pack_prefill(scheduler);
+    load->n_decoding = sundog_scheduler_count_decoding(scheduler);
+    load->n_extra = sundog_scheduler_pack_decoding(scheduler, load->n_decoding);
+    load->n_prefill = sundog_scheduler_pack_prefill(scheduler);
     if (scheduler->batch->size.n_tokens == 0)
-        return;
+        return false;
     sundog_step_batch_finish(scheduler->batch);
+    return true;
+}
+
+void
+sundog_scheduler_step(SundogScheduler *scheduler)
+{
+    int64_t start_us = sundog_scheduler_now_us(scheduler);
+    bool has_begun = sundog_scheduler_join_next(scheduler);
+    bool has_failed = has_begun && scheduler->next_failed;
+    StepLoad load = {.n_decoding = scheduler->batch->n_requests};
+    scheduler->making_us = 0;
+    if (!has_begun && !pack_step(scheduler, start_us, &load))
+        return;
     scheduler->statistics.n_steps++;
     g_autoptr(GError) error = NULL;
-    if (run_programs(scheduler, &error))
+    if (!has_failed && run_programs(scheduler, has_begun, &error))
         sundog_scheduler_take_results(scheduler);
     else
         sundog_scheduler_fail_step(scheduler, error ? error->message : "the step could not run");
     int64_t step_us = sundog_scheduler_now_us(scheduler) - start_us;
-    sundog_step_budget_learn(&scheduler->budget, n_decoding, n_extra, n_prefill,
+    sundog_step_budget_learn(&scheduler->budget, load.n_decoding, load.n_extra, load.n_prefill,
                              step_us - scheduler->making_us);
     scheduler->statistics.step_us += (uint64_t)step_us;
 }

@@ -26,6 +26,7 @@ void
 sundog_step_batch_begin(SundogStepBatch *batch)
 {
     batch->size = (SundogStepSize){.sequence_pages = 1, .history = 1, .mask = 1, .bias = 1};
+    batch->n_requests = 0;
     batch->runner->first_row[0] = 0;
 }
 
@@ -42,11 +43,12 @@ add_rows(const SundogStepBatch *batch, const SundogRequest *request)
     }
 }
 
+/* Of a sequence that a step takes to n_tokens. */
 static uint32_t
-n_pages_read(const SundogStepBatch *batch, const SundogRequest *request)
+n_pages_read(const SundogStepBatch *batch, uint32_t n_tokens)
 {
     uint32_t page_tokens = batch->runner->page_tokens;
-    return (request->state.n_valid + request->n_rows + page_tokens - 1) / page_tokens;
+    return (n_tokens + page_tokens - 1) / page_tokens;
 }
 
 /* A row for each token whose next one is to be scored; first_row is the step's row of its next token. */
@@ -99,10 +101,12 @@ sundog_step_batch_add(SundogStepBatch *batch, SundogRequest *request, uint32_t n
     runner->start_position[size->n_sequences] = (int32_t)request->state.n_valid;
     if (runner->state_slot)
         runner->state_slot[size->n_sequences] = request->state.slot;
-    batch->requests[size->n_sequences++] = request;
+    batch->requests[batch->n_requests++] = request;
+    size->n_sequences++;
     size->n_tokens += request->n_rows;
     runner->first_row[size->n_sequences] = (int32_t)size->n_tokens;
-    size->sequence_pages = MAX(size->sequence_pages, n_pages_read(batch, request));
+    size->sequence_pages = MAX(
+        size->sequence_pages, n_pages_read(batch, request->state.n_valid + request->n_rows));
 
     add_given_rows(batch, request, size->n_tokens - request->n_rows, n_rows);
     request->logit_row = UINT32_MAX;
@@ -111,11 +115,11 @@ sundog_step_batch_add(SundogStepBatch *batch, SundogRequest *request, uint32_t n
 }
 
 static void
-fill_page_table(const SundogStepBatch *batch, uint32_t sequence)
+fill_page_table(const SundogStepBatch *batch, uint32_t sequence, uint32_t n_tokens)
 {
     const SundogRequest *request = batch->requests[sequence];
     uint32_t width = batch->size.sequence_pages;
-    uint32_t n_pages = n_pages_read(batch, request);
+    uint32_t n_pages = n_pages_read(batch, n_tokens);
     int32_t *row = batch->runner->page_table + (size_t)sequence * width;
     g_assert(n_pages <= request->state.n_pages);
     memcpy(row, request->state.pages, n_pages * sizeof *row);
@@ -158,13 +162,78 @@ fill_given(const SundogStepBatch *batch, const SundogRequest *request)
 void
 sundog_step_batch_finish(SundogStepBatch *batch)
 {
-    for (uint32_t i = 0; i < batch->size.n_sequences; i++) {
+    for (uint32_t i = 0; i < batch->n_requests; i++) {
         const SundogRequest *request = batch->requests[i];
-        fill_page_table(batch, i);
+        fill_page_table(batch, i, request->state.n_valid + request->n_rows);
         if (batch->runner->window_table)
             fill_window_table(batch, i);
         fill_given(batch, request);
         if (request->logit_row != UINT32_MAX)
             fill_sampling(batch, request);
     }
+}
+
+void
+sundog_step_batch_add_next(SundogStepBatch *batch, SundogRequest *request)
+{
+    const SundogStepRunner *runner = batch->runner;
+    SundogStepSize *size = &batch->size;
+    uint32_t row = size->n_tokens++, position = request->state.n_valid + request->n_rows;
+    g_assert(request->logit_row != UINT32_MAX && request->n_drafts == 0);
+    g_assert(size->n_tokens <= runner->max.n_tokens);
+    runner->tokens[row] = -1 - (int32_t)request->logit_row;
+    runner->positions[row] = runner->start_position[row] = (int32_t)position;
+    runner->token_sequence[row] = (int32_t)size->n_sequences++;
+    runner->first_row[size->n_sequences] = (int32_t)size->n_tokens;
+    runner->logit_rows[size->n_logit_rows++] = (int32_t)row;
+    size->sequence_pages = MAX(size->sequence_pages, n_pages_read(batch, position + 1));
+    batch->requests[batch->n_requests++] = request;
+}
+
+void
+sundog_step_batch_finish_next(SundogStepBatch *batch)
+{
+    for (uint32_t i = 0; i < batch->n_requests; i++)
+        fill_page_table(batch, i, (uint32_t)batch->runner->positions[i] + 1);
+}
+
+void
+sundog_step_batch_forget(SundogStepBatch *batch, const SundogRequest *request)
+{
+    for (uint32_t i = 0; i < batch->n_requests; i++)
+        if (batch->requests[i] == request)
+            batch->requests[i] = NULL;
+}
+
+/* Those that have ended leave their rows behind, which are sampled for nobody. */
+static void
+keep_living(SundogStepBatch *batch)
+{
+    uint32_t n_living = 0;
+    for (uint32_t i = 0; i < batch->n_requests; i++) {
+        SundogRequest *request = batch->requests[i];
+        batch->runner->sampling[i] = (SundogSampling){.top_p = 1, .repetition_penalty = 1};
+        if (request == NULL)
+            continue;
+        request->n_rows = 1;
+        request->n_drafts = request->n_wanted = request->n_given = 0;
+        request->logit_row = i;
+        batch->size.history =
+            MAX(batch->size.history, sundog_request_get_n_history(request, request->n_tokens,
+                                                                  batch->runner->max.history));
+        batch->requests[n_living++] = request;
+    }
+    batch->n_requests = n_living;
+}
+
+bool
+sundog_step_batch_join(SundogStepBatch *batch)
+{
+    keep_living(batch);
+    size_t n_history = (size_t)batch->size.n_logit_rows * batch->size.history;
+    for (size_t i = 0; i < n_history; i++)
+        batch->runner->history[i] = -1;
+    for (uint32_t i = 0; i < batch->n_requests; i++)
+        fill_sampling(batch, batch->requests[i]);
+    return batch->n_requests > 0;
 }

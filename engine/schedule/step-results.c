@@ -5,7 +5,7 @@
 void
 sundog_scheduler_fail_step(SundogScheduler *scheduler, const char *text)
 {
-    for (uint32_t i = 0; i < scheduler->batch->size.n_sequences; i++) {
+    for (uint32_t i = 0; i < scheduler->batch->n_requests; i++) {
         SundogRequest *request = scheduler->batch->requests[i];
         sundog_outbox_fault(scheduler->outbox, request->id, SUNDOG_FAULT_INTERNAL, text);
         sundog_scheduler_end_request(scheduler, request, SUNDOG_CLOSE_DISCARD);
@@ -163,9 +163,9 @@ advance_request(SundogScheduler *scheduler, SundogRequest *request, uint32_t n_w
 void
 sundog_scheduler_take_results(SundogScheduler *scheduler)
 {
-    uint32_t n_sequences = scheduler->batch->size.n_sequences;
-    g_autofree RowEnd *ends = g_new(RowEnd, n_sequences);
-    for (uint32_t i = 0; i < n_sequences; i++) {
+    uint32_t n_requests = scheduler->batch->n_requests;
+    g_autofree RowEnd *ends = g_new(RowEnd, n_requests);
+    for (uint32_t i = 0; i < n_requests; i++) {
         SundogRequest *request = scheduler->batch->requests[i];
         uint32_t n_wrong = judge_drafts(scheduler, request);
         bool finite = take_given(scheduler, request);
@@ -173,6 +173,6 @@ sundog_scheduler_take_results(SundogScheduler *scheduler)
         ends[i] = finite ? take_tokens(scheduler, request) : ROW_IS_NOT_FINITE;
     }
     sundog_outbox_end_step(scheduler->outbox, scheduler->statistics.n_steps);
-    for (uint32_t i = 0; i < n_sequences; i++)
+    for (uint32_t i = 0; i < n_requests; i++)
         end_row(scheduler, scheduler->batch->requests[i], ends[i]);
 }

@@ -66,6 +66,11 @@ typedef struct {
      * only begun. */
     bool (*forward)(void *data, const SundogStepSize *size, GError **error);
     bool (*sample)(void *data, const SundogStepSize *size, GError **error);
+    /* sample() in two, so that the next step can begin between them: until end_sample() the tokens stay on the
+     * device, where forward() finds them: a row of `tokens` that is -1 - r stands for the token of the begun
+     * sampling's row r. NULL where a step has run when forward() returns. */
+    bool (*begin_sample)(void *data, const SundogStepSize *size, GError **error);
+    bool (*end_sample)(void *data, GError **error);
     /* Copies one page of every layer. */
     void (*copy_page)(int32_t from, int32_t to, void *data);
     /* Copies one page of windows; NULL where there are none. */

@@ -301,4 +301,6 @@ typedef struct {
     const void *blocks[2]; /* used in turn */
     void *step;            /* u32: steps taken in, then the generation */
     void *taken;           /* mapped u32: steps taken in, for the host */
+    void *tokens;          /* a section that goes there has, for -1 - r, the token of row r of */
+    const void *token;     /* i32: what was sampled last; where that is no token, 0 */
 } SundogCudaIngest;

@@ -31,6 +31,8 @@ __launch_bounds__(1024, 1) sundog_ingest(const __grid_constant__ SundogCudaInges
             int32_t value = s.padding;
             if (w < n_words)
                 value = word < HEAD_WORDS ? head[word] : from[word];
+            if (to == p.tokens && value < 0)
+                value = max(__ldcg((const int32_t *)p.token - 1 - value), 0);
             to[w / s.row_words * s.stride + w % s.row_words] = value;
         }
     }

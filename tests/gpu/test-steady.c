@@ -58,6 +58,32 @@ run_step(GpuCore *gpu, int index)
                         FAKE_CUDA_TOKEN);
 }
 
+/* A sequence whose every step begins before the token of the last is known. */
+static void
+run_ahead(GpuCore *gpu)
+{
+    g_autoptr(GError) error = NULL;
+    int32_t token = 1, row = 0;
+    SundogSampling *sampling = sundog_replay_get_buffer(gpu->replay, "sampling");
+    GpuPart part = {1, 0, 1, &token};
+    SundogShape shape = gpu_core_fill(gpu, &part, 1, &row, 1);
+    sundog_replay_run(gpu->replay, SUNDOG_PROGRAM_FORWARD, &shape, &error);
+    g_assert_no_error(error);
+    for (part.start = 1; part.start < 64; part.start++) {
+        sampling[0] = (SundogSampling){.top_p = 1, .repetition_penalty = 1};
+        sundog_replay_begin_sample(gpu->replay, &shape, &error);
+        g_assert_no_error(error);
+        token = -1;
+        shape = gpu_core_fill(gpu, &part, 1, &row, 1);
+        sundog_replay_run(gpu->replay, SUNDOG_PROGRAM_FORWARD, &shape, &error);
+        g_assert_no_error(error);
+        sundog_replay_end_sample(gpu->replay, &error);
+        g_assert_no_error(error);
+        g_assert_cmpint(*(int32_t *)sundog_replay_get_buffer(gpu->replay, "token"), ==,
+                        FAKE_CUDA_TOKEN);
+    }
+}
+
 static void
 test_steps(void)
 {
@@ -72,6 +98,9 @@ test_steps(void)
         before[f] = fake_cuda_get_count(f);
     for (int i = 0; i < N_STEPS; i++)
         run_step(&gpu, i);
+    unsigned n_graphs =
+        fake_cuda_get_count(FAKE_CUDA_graph_launch) - before[FAKE_CUDA_graph_launch];
+    run_ahead(&gpu);
     for (int f = 0; f < FAKE_CUDA_N_FUNCTIONS; f++) {
         bool is_allowed = false;
         for (size_t a = 0; a < G_N_ELEMENTS(allowed); a++)
@@ -81,8 +110,6 @@ test_steps(void)
                     fake_cuda_get_count(f) - before[f], N_STEPS);
     }
     /* A graph for each decoding step and each sampling, and nothing launched beside prompts. */
-    unsigned n_graphs =
-        fake_cuda_get_count(FAKE_CUDA_graph_launch) - before[FAKE_CUDA_graph_launch];
     g_assert_cmpuint(n_graphs, ==, 2 * N_STEPS - N_STEPS / PROMPT_EVERY);
     gpu_core_close(&gpu);
     g_assert_cmpuint(fake_cuda_get_n_pieces(), ==, 0);

@@ -77,6 +77,17 @@ run_state(FakeModel *model, const SundogStepSize *size, uint32_t sequence)
     model->states[slot] = slot_of(model, size, sequence, last)->hash;
 }
 
+/* A device knows what was sampled last. */
+static int32_t
+find_token(FakeModel *model, int32_t token)
+{
+    if (token >= 0)
+        return token;
+    g_assert_nonnull(model->runner.begin_sample);
+    model->n_rows_ahead++;
+    return MAX(model->drawn[-1 - token], 0);
+}
+
 static bool
 run_sequence(FakeModel *model, const SundogStepSize *size, uint32_t sequence)
 {
@@ -95,7 +106,7 @@ run_sequence(FakeModel *model, const SundogStepSize *size, uint32_t sequence)
         g_assert_cmpint(runner->token_sequence[row], ==, sequence);
         uint64_t before = hash_before(model, size, sequence, position);
         struct FakeSlot *slot = slot_of(model, size, sequence, position);
-        slot->token = runner->tokens[row];
+        slot->token = find_token(model, runner->tokens[row]);
         slot->hash = mix(before, (uint64_t)slot->token);
         if (slot->token == FAKE_FAILURE)
             return false;
@@ -189,7 +200,7 @@ write_scores(uint64_t hash, int32_t token, uint32_t n, SundogScore *scores)
 }
 
 static bool
-sample(void *data, const SundogStepSize *size, GError **error)
+begin_sample(void *data, const SundogStepSize *size, GError **error)
 {
     FakeModel *model = data;
     for (uint32_t i = 0; i < size->n_logit_rows; i++) {
@@ -198,26 +209,40 @@ sample(void *data, const SundogStepSize *size, GError **error)
         g_assert_cmpuint(sampling->n_history, <=, size->history);
         for (uint32_t j = sampling->n_history; j < size->history; j++)
             g_assert_cmpint(history[j], ==, -1);
-        model->out[i] = model->logits[i] == UINT64_MAX
+        model->drawn[i] = model->logits[i] == UINT64_MAX
                             ? -1
                             : (int32_t)choose(model->logits[i], sampling, history);
-        if (model->errs > 0 && sampling->position % model->errs == 0 && model->out[i] >= 0)
-            model->out[i] = (model->out[i] + 1) % FAKE_POISON;
-        if (model->out[i] >= 0 && sampling->masked) {
+        if (model->errs > 0 && sampling->position % model->errs == 0 && model->drawn[i] >= 0)
+            model->drawn[i] = (model->drawn[i] + 1) % FAKE_POISON;
+        if (model->drawn[i] >= 0 && sampling->masked) {
             const int32_t *mask = model->runner.mask + (size_t)i * size->mask;
             g_assert_cmpuint(size->mask, ==, SUNDOG_SAMPLE_MASK_WORDS(FAKE_VOCABULARY));
-            model->out[i] = next_allowed(mask, model->out[i]);
+            model->drawn[i] = next_allowed(mask, model->drawn[i]);
         }
         if (sampling->n_bias > 0) { /* the first one's token is what is answered */
             g_assert_cmpuint(sampling->n_bias * SUNDOG_BIAS_WORDS, <=, size->bias);
-            model->out[i] = model->runner.bias[(size_t)i * size->bias];
+            model->drawn[i] = model->runner.bias[(size_t)i * size->bias];
         }
-        if (sampling->given > 0 && model->out[i] >= 0)
-            model->out[i] = (int32_t)sampling->given - 1;
-        write_scores(model->logits[i], model->out[i], sampling->n_scores,
+        if (sampling->given > 0 && model->drawn[i] >= 0)
+            model->drawn[i] = (int32_t)sampling->given - 1;
+        write_scores(model->logits[i], model->drawn[i], sampling->n_scores,
                      model->scores + (size_t)i * SUNDOG_MAX_SCORES);
     }
     return true;
+}
+
+static bool
+end_sample(void *data, GError **error)
+{
+    FakeModel *model = data;
+    memcpy(model->out, model->drawn, model->runner.max.n_logit_rows * sizeof *model->out);
+    return true;
+}
+
+static bool
+sample(void *data, const SundogStepSize *size, GError **error)
+{
+    return begin_sample(data, size, error) && end_sample(data, error);
 }
 
 static void
@@ -254,6 +279,7 @@ fake_model_new(const FakeModelOptions *options)
     model->checks = true;
     model->slots = g_new0(struct FakeSlot, (size_t)options->pool_pages * options->page_tokens);
     model->logits = g_new0(uint64_t, n_sequences);
+    model->drawn = g_new0(int32_t, n_sequences);
     model->out = g_new0(int32_t, n_sequences);
     model->scores = g_new0(SundogScore, n_sequences * SUNDOG_MAX_SCORES);
     model->runner = (SundogStepRunner){
@@ -278,6 +304,8 @@ fake_model_new(const FakeModelOptions *options)
         .scores = model->scores,
         .forward = forward,
         .sample = sample,
+        .begin_sample = options->is_device ? begin_sample : NULL,
+        .end_sample = end_sample,
         .copy_page = copy_page,
         .data = model,
     };
@@ -298,6 +326,7 @@ fake_model_free(FakeModel *model)
         g_free(model->states);
         g_free(model->runner.state_slot);
         g_free(model->logits);
+        g_free(model->drawn);
         g_free(model->out);
         g_free(model->scores);
         g_free(model->runner.tokens);

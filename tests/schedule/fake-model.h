@@ -23,9 +23,11 @@ typedef struct FakeModel {
     struct FakeSlot *slots; /* [pool_pages, page_tokens] */
     uint64_t *states;       /* [pool_states] */
     uint64_t *logits;       /* [logit_rows] hash of each row's sequence */
+    int32_t *drawn; /* what sampling gave, and `out` has once its end was asked for */
     int32_t *out;
     SundogScore *scores; /* [logit_rows, SUNDOG_MAX_SCORES] */
     uint32_t n_steps;
+    uint32_t n_rows_ahead;    /* rows, of all steps, whose token the scheduler did not know */
     uint32_t n_prefill_rows;  /* of the last step */
     uint32_t n_decoding_rows; /* of the last step */
     bool checks;              /* off only to measure the scheduler alone */
@@ -43,6 +45,7 @@ typedef struct {
     uint32_t history;
     uint32_t max_drafts;
     int32_t pool_states; /* up to 1: nothing is recurrent */
+    bool is_device;      /* steps may begin before the tokens of the last are known */
 } FakeModelOptions;
 
 FakeModel *fake_model_new(const FakeModelOptions *options);

@@ -129,14 +129,16 @@ check_answer(World *world, uint32_t index)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
-    FakeModelOptions options = {.page_tokens = PAGE_TOKENS,
+    bool is_device = n_bytes % 4 == 1;
+    FakeModelOptions options = {.is_device = is_device,
+                                .page_tokens = PAGE_TOKENS,
                                 .pool_pages = SEQUENCE_PAGES + 6,
                                 .sequence_pages = SEQUENCE_PAGES,
                                 .max_tokens = 9,
                                 .max_sequences = 4,
                                 .history = 6,
-                                .max_drafts = 3,
-                                .pool_states = n_bytes % 3 == 0 ? 5 : 1};
+                                .max_drafts = is_device ? 0 : 3,
+                                .pool_states = !is_device && n_bytes % 3 == 0 ? 5 : 1};
     g_autofree World *world = g_new0(World, 1);
     world->data = data;
     world->n_left = n_bytes;
