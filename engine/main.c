@@ -158,7 +158,7 @@ say_ready(const Engine *engine)
         .n_threads = n_threads,
     };
     const char *set = sundog_replay_get_set_name(engine->main.replay);
-    if (strcmp(info->target, SUNDOG_CORE_TARGET_HOST) == 0) {
+    if (sundog_core_is_for_host(engine->main.core)) {
         g_snprintf(ready.device, sizeof ready.device, "host: %s, %u thread%s", set, n_threads,
                    n_threads == 1 ? "" : "s");
     } else {

@@ -17,8 +17,8 @@ struct SundogCore {
     GBytes *weights;
 };
 
-static bool
-is_for_host(const SundogCore *core)
+bool
+sundog_core_is_for_host(const SundogCore *core)
 {
     return strcmp(core->manifest.info.target, SUNDOG_CORE_TARGET_HOST) == 0;
 }
@@ -218,7 +218,7 @@ read_launches(const SundogCore *core, const char *name, GError **error)
 static bool
 load_launches(SundogCore *core, const SundogProgram *program, const char *name, GError **error)
 {
-    if (is_for_host(core) || strcmp(name, SUNDOG_PROGRAM_REFERENCE) == 0)
+    if (sundog_core_is_for_host(core) || strcmp(name, SUNDOG_PROGRAM_REFERENCE) == 0)
         return true;
     SundogLaunchList *list = read_launches(core, name, error);
     if (list == NULL)

@@ -102,6 +102,8 @@ SundogCore *sundog_core_open(const char *folder, const SundogKeyring *keyring, G
 void sundog_core_free(SundogCore *core);
 
 const SundogCoreInfo *sundog_core_get_info(const SundogCore *core);
+/* Whether its target is the host's processor, not a GPU. */
+bool sundog_core_is_for_host(const SundogCore *core);
 /* As the manifest says it: "generate", "embed", "rerank". */
 const char *sundog_core_purpose_text(SundogCorePurpose purpose);
 /* False where the text is none of them; NULL is "generate". */

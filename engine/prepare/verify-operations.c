@@ -175,7 +175,9 @@ recorder_init(Recorder *recorder, const SundogCore *core, SundogVerifyReport *re
         recorder->bounds.values[SUNDOG_VARIABLE_WINDOW_PAGES] =
             recorder->bounds.values[SUNDOG_VARIABLE_POOL_PAGES];
     recorder->bounds.values[SUNDOG_VARIABLE_POOL_STATES] = 1 + N_SEQUENCES;
-    recorder->bounds.values[SUNDOG_VARIABLE_UNITS] = N_UNITS;
+    /* A GPU's programs are for one. */
+    recorder->bounds.values[SUNDOG_VARIABLE_UNITS] =
+        MIN(N_UNITS, recorder->bounds.values[SUNDOG_VARIABLE_UNITS]);
     recorder->interpreter =
         sundog_interpreter_new(core, SUNDOG_PROGRAM_FORWARD, &recorder->bounds, error);
     if (recorder->interpreter != NULL)

@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#define MAX_PROMPT 48 /* tokens */
-
 /* Prose, code, dialogue, numbers and other scripts: what moves different parts of a model. */
 static const char *const texts[] = {
     "The old lighthouse keeper climbed the stairs every evening, lit the lamp, and wrote down the "
@@ -99,10 +97,10 @@ sundog_verify_dup_prompts(const SundogCore *core, GError **error)
         /* A vocabulary that cannot say a text leaves it out; any two tokens do as well. */
         while (tokens->len < 2)
             g_array_append_val(tokens, ((int32_t){(int32_t)tokens->len}));
-        g_array_set_size(tokens, MIN(tokens->len, MAX_PROMPT));
+        g_array_set_size(tokens, MIN(tokens->len, SUNDOG_VERIFY_MAX_TOKENS));
         g_ptr_array_add(prompts, tokens);
     }
     return prompts;
 }
 
-G_STATIC_ASSERT(MAX_PROMPT < SUNDOG_VERIFY_PAGES * SUNDOG_PAGE_TOKENS);
+G_STATIC_ASSERT(SUNDOG_VERIFY_MAX_TOKENS < SUNDOG_VERIFY_PAGES * SUNDOG_PAGE_TOKENS);

@@ -23,5 +23,6 @@ typedef void *(*SundogVerifyBuffer)(void *of, const char *name);
 void sundog_verify_fill(SundogVerifyBuffer get, void *of, const SundogVerifyPart *parts,
                         uint32_t n_parts, SundogShape *shape);
 
-/* Several texts in the core's own tokens: of GArray of int32_t, each of 2 to 48 tokens. */
+/* Several texts in the core's own tokens: of GArray of int32_t, each of 2 to SUNDOG_VERIFY_MAX_TOKENS. */
+#define SUNDOG_VERIFY_MAX_TOKENS 48
 GPtrArray *sundog_verify_dup_prompts(const SundogCore *core, GError **error);

@@ -1,6 +1,8 @@
-/* Whole steps through replay: the fused program against itself and against the reference. */
+/* Whole steps through replay: the fused program against itself and against the reference, which the host
+ * computes also where a GPU replays. */
 
 #include "engine/core/step.h"
+#include "engine/prepare/interpreter.h"
 #include "engine/prepare/verify-parts.h"
 #include "engine/replay/replay.h"
 
@@ -11,6 +13,7 @@
 
 typedef struct {
     SundogReplay *replay;
+    SundogInterpreter *interpreter; /* of the reference; NULL where the replay runs it */
     uint32_t n_vocabulary;
     SundogVerifyReport *report;
     GArray *divergences; /* of double, a position each */
@@ -24,6 +27,30 @@ get_buffer(void *of, const char *name)
     return sundog_replay_get_buffer(of, name);
 }
 
+static void *
+get_interpreters_buffer(void *of, const char *name)
+{
+    return sundog_interpreter_get_buffer(of, name);
+}
+
+/* A step of one sequence; logits [n_tokens, n_vocabulary]. */
+static bool
+run_part(const Comparison *comparison, const char *program, const SundogVerifyPart *part,
+         float *logits, GError **error)
+{
+    SundogShape shape = *sundog_replay_get_bounds(comparison->replay);
+    size_t n_bytes = (size_t)part->n_tokens * comparison->n_vocabulary * sizeof *logits;
+    if (comparison->interpreter != NULL && strcmp(program, SUNDOG_PROGRAM_REFERENCE) == 0) {
+        sundog_verify_fill(get_interpreters_buffer, comparison->interpreter, part, 1, &shape);
+        sundog_interpreter_run(comparison->interpreter, &shape, sundog_host_detect());
+        memcpy(logits, sundog_interpreter_get_buffer(comparison->interpreter, "logits"), n_bytes);
+        return true;
+    }
+    sundog_verify_fill(get_buffer, comparison->replay, part, 1, &shape);
+    return sundog_replay_run(comparison->replay, program, &shape, error) &&
+           sundog_replay_read(comparison->replay, "logits", logits, n_bytes, error);
+}
+
 /* Logits of every position of a prompt, in steps of so many tokens; NULL and an error. */
 static float *
 run_prompt(const Comparison *comparison, const char *program, const GArray *prompt, int32_t chunk,
@@ -35,12 +62,8 @@ run_prompt(const Comparison *comparison, const char *program, const GArray *prom
         const SundogVerifyPart part = {.start = done,
                                        .n_tokens = MIN(chunk, (int32_t)prompt->len - done),
                                        .tokens = &g_array_index(prompt, int32_t, done)};
-        SundogShape shape = *sundog_replay_get_bounds(comparison->replay);
-        sundog_verify_fill(get_buffer, comparison->replay, &part, 1, &shape);
-        if (!sundog_replay_run(comparison->replay, program, &shape, error))
+        if (!run_part(comparison, program, &part, logits + (size_t)done * n, error))
             return NULL;
-        memcpy(logits + (size_t)done * n, sundog_replay_get_buffer(comparison->replay, "logits"),
-               (size_t)part.n_tokens * n * sizeof(float));
     }
     return g_steal_pointer(&logits);
 }
@@ -184,6 +207,20 @@ compare_prompts(Comparison *comparison, const GPtrArray *prompts,
     return true;
 }
 
+/* Sets the interpreter of the reference, where the replay is a GPU's. */
+static bool
+open_reference(Comparison *comparison, SundogCore *core, GError **error)
+{
+    SundogShape bounds = *sundog_replay_get_bounds(comparison->replay);
+    if (sundog_core_is_for_host(core))
+        return true;
+    bounds.values[SUNDOG_VARIABLE_TOKENS] = SUNDOG_VERIFY_MAX_TOKENS;
+    bounds.values[SUNDOG_VARIABLE_LOGIT_ROWS] = SUNDOG_VERIFY_MAX_TOKENS;
+    comparison->interpreter =
+        sundog_interpreter_new(core, SUNDOG_PROGRAM_REFERENCE, &bounds, error);
+    return comparison->interpreter != NULL;
+}
+
 bool
 sundog_verify_steps(SundogCore *core, const GPtrArray *prompts, const SundogVerifyOptions *options,
                     SundogVerifyReport *report, GError **error)
@@ -203,7 +240,9 @@ sundog_verify_steps(SundogCore *core, const GPtrArray *prompts, const SundogVeri
                              .n_vocabulary = sundog_core_get_info(core)->n_vocabulary,
                              .report = report,
                              .divergences = g_array_new(FALSE, FALSE, sizeof(double))};
-    bool ok = compare_prompts(&comparison, prompts, options, error);
+    bool ok = open_reference(&comparison, core, error) &&
+              compare_prompts(&comparison, prompts, options, error);
+    sundog_interpreter_free(comparison.interpreter);
     g_array_unref(comparison.divergences);
     return ok;
 }

@@ -4,9 +4,12 @@
  * Proves a core on the machine it is on:
  *   operations   in steps of prefill, decoding and both, operations are fed the inputs that the fast
  *                kernels made, and recomputed with the plain ones that define them: equal bits
- *   steps        the engine's own replay, whole and in pieces, gives equal bits
+ *   steps        the engine's own replay, whole and in pieces, gives equal bits (on the host)
  *   quality      the fused program's distributions against those of the recipe's unfused program in
  *                float32, which the core carries
+ *
+ * Of a core for a GPU the operations are the host's on the same weights, and the whole steps the GPU's, whose
+ * distributions are held to the same bounds.
  *
  * Runs on the calling thread with a pool of its own for whole steps; minutes for large models.
  */

@@ -70,20 +70,14 @@ set_bounds(SundogShape *bounds, const SundogCore *core, const SundogReplayOption
            set_bound(bounds, SUNDOG_VARIABLE_HISTORY, options->history, error);
 }
 
-static bool
-is_for_host(const SundogCore *core)
-{
-    return strcmp(sundog_core_get_info(core)->target, SUNDOG_CORE_TARGET_HOST) == 0;
-}
-
 SundogReplay *
 sundog_replay_open(SundogCore *core, const SundogReplayOptions *options, GError **error)
 {
     SundogShape bounds;
     if (!set_bounds(&bounds, core, options, error))
         return NULL;
-    return is_for_host(core) ? sundog_host_replay_open(core, options, &bounds, error)
-                             : sundog_cuda_replay_open(core, options, &bounds, error);
+    return sundog_core_is_for_host(core) ? sundog_host_replay_open(core, options, &bounds, error)
+                                         : sundog_cuda_replay_open(core, options, &bounds, error);
 }
 
 void
@@ -97,7 +91,7 @@ bool
 sundog_replay_find_device_bytes(const SundogCore *core, uint64_t *n_bytes, GError **error)
 {
     *n_bytes = 0;
-    return is_for_host(core) || sundog_cuda_device_find_free_bytes(n_bytes, error);
+    return sundog_core_is_for_host(core) || sundog_cuda_device_find_free_bytes(n_bytes, error);
 }
 
 unsigned

@@ -122,7 +122,7 @@ write_state(int32_t slot, const void *bytes, void *data)
 static uint32_t
 get_max_drafts(const SundogCore *core)
 {
-    return strcmp(sundog_core_get_info(core)->target, "host") == 0 ? SUNDOG_MAX_DRAFTS : 0;
+    return sundog_core_is_for_host(core) ? SUNDOG_MAX_DRAFTS : 0;
 }
 
 /* The name of the first buffer that is missing, or NULL. */

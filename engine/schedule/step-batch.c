@@ -105,8 +105,8 @@ sundog_step_batch_add(SundogStepBatch *batch, SundogRequest *request, uint32_t n
     size->n_sequences++;
     size->n_tokens += request->n_rows;
     runner->first_row[size->n_sequences] = (int32_t)size->n_tokens;
-    size->sequence_pages = MAX(
-        size->sequence_pages, n_pages_read(batch, request->state.n_valid + request->n_rows));
+    size->sequence_pages =
+        MAX(size->sequence_pages, n_pages_read(batch, request->state.n_valid + request->n_rows));
 
     add_given_rows(batch, request, size->n_tokens - request->n_rows, n_rows);
     request->logit_row = UINT32_MAX;

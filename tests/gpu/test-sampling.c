@@ -188,6 +188,15 @@ compare_scores(const Rows *rows, const SundogScore *scores)
         }
 }
 
+/* What biases, penalties and masks have made of them; which NaN is each side's own. */
+static void
+compare_logits(const Rows *rows, const float *logits)
+{
+    for (size_t i = 0; i < (size_t)ROWS * (size_t)rows->n; i++)
+        if (!isnan(logits[i]) || !isnan(rows->logits[i]))
+            g_assert_cmpfloat(logits[i], ==, rows->logits[i]);
+}
+
 static void
 test_vocabulary(gconstpointer data)
 {
@@ -210,8 +219,7 @@ test_vocabulary(gconstpointer data)
                 g_error("row %d of %d tokens: %d on the GPU, %d on the host", r, *n, tokens[r],
                         rows->tokens[r]);
         compare_scores(rows, scores);
-        g_assert_cmpmem(logits, (size_t)ROWS * *n * sizeof(float), rows->logits,
-                        (size_t)ROWS * *n * sizeof(float));
+        compare_logits(rows, logits);
     }
     g_rand_free(random);
     g_free(rows->logits);

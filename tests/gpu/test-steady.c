@@ -5,6 +5,7 @@
  */
 
 #include "engine/core/step.h"
+#include "engine/prepare/verify.h"
 #include "kernels/contract/cubins.h"
 #include "kernels/contract/sample.h"
 #include "tests/gpu/fake-cuda.h"
@@ -155,6 +156,24 @@ test_failures(void)
     fake_cuda_end();
 }
 
+/* A GPU whose logits are all alike is found out; verifying itself goes through. */
+static void
+test_verify(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = dup_model_path();
+    g_auto(SundogVerifyReport) report;
+    GpuCore gpu;
+    fake_cuda_begin();
+    gpu_core_open(&gpu, path, GPU_TARGET, &options);
+    sundog_verify(gpu.core, &(SundogVerifyOptions){.n_threads = 0}, &report, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(report.n_positions, >, 0);
+    gpu_core_close(&gpu);
+    g_assert_cmpuint(fake_cuda_get_n_pieces(), ==, 0);
+    fake_cuda_end();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -165,5 +184,6 @@ main(int argc, char **argv)
     }
     g_test_add_func("/steady/steps", test_steps);
     g_test_add_func("/steady/failures", test_failures);
+    g_test_add_func("/steady/verify", test_verify);
     return g_test_run();
 }

@@ -210,8 +210,8 @@ begin_sample(void *data, const SundogStepSize *size, GError **error)
         for (uint32_t j = sampling->n_history; j < size->history; j++)
             g_assert_cmpint(history[j], ==, -1);
         model->drawn[i] = model->logits[i] == UINT64_MAX
-                            ? -1
-                            : (int32_t)choose(model->logits[i], sampling, history);
+                              ? -1
+                              : (int32_t)choose(model->logits[i], sampling, history);
         if (model->errs > 0 && sampling->position % model->errs == 0 && model->drawn[i] >= 0)
             model->drawn[i] = (model->drawn[i] + 1) % FAKE_POISON;
         if (model->drawn[i] >= 0 && sampling->masked) {

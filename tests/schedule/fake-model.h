@@ -23,7 +23,7 @@ typedef struct FakeModel {
     struct FakeSlot *slots; /* [pool_pages, page_tokens] */
     uint64_t *states;       /* [pool_states] */
     uint64_t *logits;       /* [logit_rows] hash of each row's sequence */
-    int32_t *drawn; /* what sampling gave, and `out` has once its end was asked for */
+    int32_t *drawn;         /* what sampling gave, and `out` has once its end was asked for */
     int32_t *out;
     SundogScore *scores; /* [logit_rows, SUNDOG_MAX_SCORES] */
     uint32_t n_steps;

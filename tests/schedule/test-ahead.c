@@ -121,8 +121,7 @@ test_company(void)
     const uint32_t ends[] = {3, 77, 500};
     for (uint32_t i = 0; i < N_REQUESTS; i++) {
         prompts[i] = fake_engine_make_prompt(i / 3, PROMPT);
-        requests[i] =
-            request_of(i + 1, prompts[i], (uint32_t)g_rand_int_range(random, 1, CONTEXT));
+        requests[i] = request_of(i + 1, prompts[i], (uint32_t)g_rand_int_range(random, 1, CONTEXT));
         requests[i].ends = ends;
         requests[i].n_ends = i % 2 ? G_N_ELEMENTS(ends) : 0;
         answers[i] = fake_engine_submit(&engine, &requests[i]);
