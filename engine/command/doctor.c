@@ -6,6 +6,7 @@
 #include "engine/command/terminal.h"
 #include "engine/library/config.h"
 #include "engine/library/library.h"
+#include "engine/replay/cuda-device.h"
 #include <stdio.h>
 #include <unistd.h>
 
@@ -94,22 +95,46 @@ look_at_disk(GPtrArray *findings)
                : NULL);
 }
 
+/* The driver is there: whether it and this build's kernels are for the card. */
+static void
+look_at_card(GPtrArray *findings, const char *driver)
+{
+    g_autoptr(GError) error = NULL;
+    SundogCudaCard card;
+    if (!sundog_cuda_card_find(&card, &error)) {
+        add(findings, "graphics card", NOTE,
+            g_strdup_printf("driver %s: %s", driver, error->message),
+            g_strdup("Models run on the processor. Cores for the card need a newer driver or one "
+                     "that reaches it."));
+        return;
+    }
+    g_autofree char *all = sundog_terminal_dup_size(card.total_bytes);
+    g_autofree char *rest = sundog_terminal_dup_size(card.free_bytes);
+    add(findings, "graphics card", card.target != NULL ? GOOD : NOTE,
+        g_strdup_printf("%s (sm_%d%d), driver %s for CUDA %d.%d, %s, %s of it free", card.name,
+                        card.major, card.minor, driver, card.cuda_version / 1000,
+                        card.cuda_version % 1000 / 10, all, rest),
+        card.target != NULL
+            ? g_strdup_printf("`sundog prepare NAME --target %s` makes a core that runs on it; "
+                              "weights, keys and values must fit into what is free.",
+                              card.target)
+            : g_strdup("This build carries no kernels for it: models run on the processor."));
+}
+
 static void
 look_at_gpu(GPtrArray *findings)
 {
     unsigned n = sundog_machine_count_nvidia_devices();
     g_autofree char *driver = sundog_machine_dup_nvidia_driver();
-    if (n == 0 && driver == NULL)
+    if (n > 0)
+        look_at_card(findings, driver != NULL ? driver : "not loaded");
+    else if (driver == NULL)
         add(findings, "graphics card", GOOD, g_strdup("no NVIDIA card found"),
             g_strdup("Models run on the processor."));
-    else if (n == 0)
+    else
         add(findings, "graphics card", NOTE,
             g_strdup_printf("driver %s, but no device file in /dev", driver),
             g_strdup("Models run on the processor. In a container, the card has to be handed in."));
-    else
-        add(findings, "graphics card", NOTE,
-            g_strdup_printf("%u NVIDIA, driver %s", n, driver != NULL ? driver : "not loaded"),
-            g_strdup("Cores for the host run on the processor and leave the card alone."));
 }
 
 static void

@@ -4,6 +4,7 @@
 
 #include "engine/core/step.h"
 #include "engine/replay/replay.h"
+#include "kernels/contract/cubins.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -188,22 +189,53 @@ sundog_cuda_device_find(SundogCudaDevice *device, const char *module, const char
     return function;
 }
 
-bool
-sundog_cuda_device_find_free_bytes(uint64_t *n_bytes, GError **error)
+static const char *
+find_target(int major, int minor)
 {
-    const SundogCudaDriver *driver = sundog_cuda_driver_get(error);
-    CUdevice device;
+    for (const SundogCubin *cubin = sundog_cubins; cubin->target != NULL; cubin++)
+        if (runs(cubin->target, major, minor))
+            return cubin->target;
+    return NULL;
+}
+
+static bool
+find_memory(SundogCudaCard *card, const SundogCudaDriver *driver, CUdevice device, GError **error)
+{
     CUcontext context;
     size_t n_free = 0, n_all = 0;
-    if (driver == NULL ||
-        !sundog_cuda_succeeded(driver, driver->device_get(&device, 0), "taking a GPU", error) ||
-        !sundog_cuda_succeeded(driver, driver->context_retain(&context, device), "starting the GPU",
+    if (!sundog_cuda_succeeded(driver, driver->context_retain(&context, device), "starting the GPU",
                                error))
         return false;
     bool ok = sundog_cuda_succeeded(driver, driver->context_set(context), "using the GPU", error) &&
               sundog_cuda_succeeded(driver, driver->memory_info(&n_free, &n_all),
                                     "asking the GPU's memory", error);
     driver->context_release(device);
-    *n_bytes = n_free;
+    card->free_bytes = n_free;
+    card->total_bytes = n_all;
     return ok;
+}
+
+bool
+sundog_cuda_card_find(SundogCudaCard *card, GError **error)
+{
+    const SundogCudaDriver *driver = sundog_cuda_driver_get(error);
+    CUdevice device;
+    int n_devices = 0;
+    *card = (SundogCudaCard){0};
+    if (driver == NULL ||
+        !sundog_cuda_succeeded(driver, driver->driver_version(&card->cuda_version),
+                               "asking the NVIDIA driver's version", error) ||
+        !sundog_cuda_succeeded(driver, driver->device_count(&n_devices), "counting GPUs", error))
+        return false;
+    if (n_devices == 0) {
+        g_set_error_literal(error, SUNDOG_REPLAY_ERROR, SUNDOG_REPLAY_ERROR_DEVICE,
+                            "the NVIDIA driver finds no GPU; prepare the model for the host");
+        return false;
+    }
+    if (!sundog_cuda_succeeded(driver, driver->device_get(&device, 0), "taking a GPU", error) ||
+        !find_capability(driver, device, &card->major, &card->minor, error))
+        return false;
+    driver->device_name(card->name, sizeof card->name, device);
+    card->target = find_target(card->major, card->minor);
+    return find_memory(card, driver, device, error);
 }

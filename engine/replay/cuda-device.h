@@ -26,5 +26,15 @@ CUfunction sundog_cuda_device_find(SundogCudaDevice *device, const char *module,
                                    size_t n_parameter_bytes, uint32_t n_shared_bytes,
                                    GError **error);
 
-/* What the first GPU has free. */
-bool sundog_cuda_device_find_free_bytes(uint64_t *n_bytes, GError **error);
+/* What there is to say of a GPU before anything is loaded. */
+typedef struct {
+    char name[128];
+    int major, minor;    /* its capability: 9.0 */
+    int cuda_version;    /* that its driver is for, 13000 is 13.0 */
+    const char *target;  /* "sm_90a", for which this build has kernels that run on it; or NULL */
+    uint64_t free_bytes; /* now */
+    uint64_t total_bytes;
+} SundogCudaCard;
+
+/* Asks the first GPU. False, with what to do about it, where there is none or no driver that will do. */
+bool sundog_cuda_card_find(SundogCudaCard *card, GError **error);

@@ -90,8 +90,10 @@ sundog_replay_close(SundogReplay *replay)
 bool
 sundog_replay_find_device_bytes(const SundogCore *core, uint64_t *n_bytes, GError **error)
 {
-    *n_bytes = 0;
-    return sundog_core_is_for_host(core) || sundog_cuda_device_find_free_bytes(n_bytes, error);
+    SundogCudaCard card = {0};
+    bool ok = sundog_core_is_for_host(core) || sundog_cuda_card_find(&card, error);
+    *n_bytes = card.free_bytes;
+    return ok;
 }
 
 unsigned

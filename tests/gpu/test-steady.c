@@ -6,6 +6,7 @@
 
 #include "engine/core/step.h"
 #include "engine/prepare/verify.h"
+#include "engine/replay/cuda-device.h"
 #include "kernels/contract/cubins.h"
 #include "kernels/contract/sample.h"
 #include "tests/gpu/fake-cuda.h"
@@ -156,6 +157,33 @@ test_failures(void)
     fake_cuda_end();
 }
 
+/* What doctor tells of a card; a driver that fails says how. */
+static void
+test_card(void)
+{
+    static const int asked[] = {FAKE_CUDA_driver_version, FAKE_CUDA_device_count,
+                                FAKE_CUDA_device_get,     FAKE_CUDA_device_attribute,
+                                FAKE_CUDA_context_retain, FAKE_CUDA_context_set,
+                                FAKE_CUDA_memory_info};
+    SundogCudaCard card;
+    g_autoptr(GError) error = NULL;
+    fake_cuda_begin();
+    sundog_cuda_card_find(&card, &error);
+    g_assert_no_error(error);
+    g_assert_cmpstr(card.target, ==, GPU_TARGET);
+    g_assert_cmpint(card.major * 10 + card.minor, ==, 90);
+    g_assert_cmpuint(card.free_bytes, >, 0);
+    for (size_t i = 0; i < G_N_ELEMENTS(asked); i++) {
+        g_autoptr(GError) problem = NULL;
+        fake_cuda_fail(asked[i]);
+        g_assert_false(sundog_cuda_card_find(&card, &problem));
+        g_assert_nonnull(strstr(problem->message, "made to fail"));
+    }
+    g_assert_cmpuint(fake_cuda_get_count(FAKE_CUDA_context_retain), ==,
+                     fake_cuda_get_count(FAKE_CUDA_context_release) + 1);
+    fake_cuda_end();
+}
+
 /* A GPU whose logits are all alike is found out; verifying itself goes through. */
 static void
 test_verify(void)
@@ -184,6 +212,7 @@ main(int argc, char **argv)
     }
     g_test_add_func("/steady/steps", test_steps);
     g_test_add_func("/steady/failures", test_failures);
+    g_test_add_func("/steady/card", test_card);
     g_test_add_func("/steady/verify", test_verify);
     return g_test_run();
 }
