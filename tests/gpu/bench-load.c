@@ -122,7 +122,7 @@ main(int argc, char **argv)
     const SundogReplayOptions options = {
         .pool_pages = 256, .sequence_pages = 32, .host_set = -1, .weights_seed = 1};
     GpuCore gpu;
-    gpu_core_open(&gpu, path, GPU_TARGET, &options);
+    gpu_core_open(&gpu, path, GPU_TARGET, SUNDOG_ACTIVATIONS_F32, &options);
     fill_weights(&gpu);
     for (int i = 0; i < N_RUNS; i++) {
         g_clear_pointer(&gpu.replay, sundog_replay_close);

@@ -193,7 +193,7 @@ test_verify(void)
     g_auto(SundogVerifyReport) report;
     GpuCore gpu;
     fake_cuda_begin();
-    gpu_core_open(&gpu, path, GPU_TARGET, &options);
+    gpu_core_open(&gpu, path, GPU_TARGET, SUNDOG_ACTIVATIONS_F32, &options);
     sundog_verify(gpu.core, &(SundogVerifyOptions){.n_threads = 0}, &report, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(report.n_positions, >, 0);
