@@ -180,8 +180,8 @@ launch_few(ProductRunner *runner, const Product *product)
     linear.n_slots = 2;
     g_autofree char *entry = dup_entry(product, is_rounded ? "one_rounded" : "few");
     product_runner_call(runner, "linear", entry,
-           (unsigned)MIN(count_panels(product), runner->n_multiprocessors),
-           SUNDOG_CUDA_LINEAR_THREADS, SUNDOG_CUDA_MAX_SHARED_BYTES, &linear);
+                        (unsigned)MIN(count_panels(product), runner->n_multiprocessors),
+                        SUNDOG_CUDA_LINEAR_THREADS, SUNDOG_CUDA_MAX_SHARED_BYTES, &linear);
 }
 
 static void
