@@ -1,10 +1,12 @@
 /* The pass that gives a fused program the types of the CUDA kernels. */
 
 #include "kernels/contract/cuda.h"
+#include "engine/prepare/lower-elements.h"
+#include "engine/prepare/lower-products.h"
 #include "engine/prepare/lower.h"
 #include "engine/prepare/passes.h"
 
-enum { NORM_Y = 2, GATED_Y = 3, ATTENTION_O = 6, ATTENTION_WORKSPACE = 7 };
+enum { GATED_Y = 3, ATTENTION_O = 6, ATTENTION_WORKSPACE = 7 };
 
 /* Room for the parts of all blocks: heads of a group, their values, greatest and sum in float32. */
 static void
@@ -23,14 +25,42 @@ enlarge_workspace(SundogProgram *program, const SundogOperation *attention)
                                  sundog_program_get_buffer(program, id)->shape[1], needed));
 }
 
+/* What products read, as their first argument. */
+static bool *
+find_product_inputs(const SundogProgram *program)
+{
+    bool *is_input = g_new0(bool, sundog_program_get_n_buffers(program) + 1);
+    for (uint32_t i = 0; i < sundog_program_get_n_operations(program); i++) {
+        const SundogOperation *operation = sundog_program_get_operation(program, i);
+        if (sundog_lower_is_product(operation->kind))
+            is_input[operation->arguments[0]] = true;
+    }
+    return is_input;
+}
+
+/* The buffer that the operation writes, without having read it. */
+static SundogBufferId
+find_result(const SundogOperation *operation)
+{
+    const SundogArgumentInfo *arguments = sundog_operations[operation->kind].arguments;
+    SundogBufferId result = SUNDOG_BUFFER_NONE;
+    for (int i = 0; arguments[i].name != NULL; i++)
+        if ((arguments[i].access & SUNDOG_ACCESS_UPDATE) == SUNDOG_ACCESS_WRITE)
+            result = operation->arguments[i];
+    return result;
+}
+
 void
 sundog_pass_cuda(SundogProgram *program)
 {
+    g_autofree bool *is_product_input = find_product_inputs(program);
     for (uint32_t i = 0; i < sundog_program_get_n_operations(program); i++) {
         const SundogOperation *operation = sundog_program_get_operation(program, i);
-        if (operation->kind == SUNDOG_OP_RMS_NORM)
-            sundog_program_set_buffer_dtype(program, operation->arguments[NORM_Y],
-                                            SUNDOG_DTYPE_BF16);
+        bool chooses =
+            operation->kind == SUNDOG_OP_RMS_NORM || sundog_lower_is_elements(operation->kind);
+        SundogBufferId result = find_result(operation);
+        if (chooses && result != SUNDOG_BUFFER_NONE && is_product_input[result])
+            sundog_program_set_buffer_dtype(program, result, SUNDOG_DTYPE_BF16);
         if (operation->kind == SUNDOG_OP_LINEAR_GATED)
             sundog_program_set_buffer_dtype(program, operation->arguments[GATED_Y],
                                             SUNDOG_DTYPE_BF16);

@@ -40,6 +40,7 @@ typedef struct {
         SundogCudaGroupLinear group_linear;
         SundogCudaEmbed embed;
         SundogCudaRmsNorm rms_norm;
+        SundogCudaElements elements;
         SundogCudaGatherRows gather_rows;
         SundogCudaPlanAttention plan_attention;
         SundogCudaAttention attention;

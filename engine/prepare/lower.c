@@ -10,6 +10,7 @@
 #include "engine/format/error.h"
 #include "engine/prepare/lower-attention.h"
 #include "engine/prepare/lower-draft.h"
+#include "engine/prepare/lower-elements.h"
 #include "engine/prepare/lower-products.h"
 #include "kernels/contract/cubins.h"
 #include "kernels/contract/paged-cache.h"
@@ -18,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const sundog_lower_modules[] = {"attention", "flash", "linear",    "rows", "sample",
-                                            "step",      "wide",  "warpgroup", NULL};
+const char *const sundog_lower_modules[] = {"attention", "elements", "flash", "linear",    "rows",
+                                            "sample",    "step",     "wide",  "warpgroup", NULL};
 
 #define NO_TOKENS_LIMIT INT32_MAX
 
@@ -183,12 +184,13 @@ lower_next(SundogLowering *lowering, uint32_t index)
         sundog_lower_attention(lowering, index, NULL, operation);
         return 1;
     default:
-        if (!sundog_lower_is_product(operation->kind)) {
+        if (sundog_lower_is_product(operation->kind))
+            sundog_lower_product(lowering, index, NULL, operation);
+        else if (sundog_lower_is_elements(operation->kind))
+            sundog_lower_elements(lowering, index, operation);
+        else
             sundog_lowering_fail(lowering, "the operation %s has no CUDA kernel",
                                  sundog_operations[operation->kind].name);
-            return 1;
-        }
-        sundog_lower_product(lowering, index, NULL, operation);
         return 1;
     }
 }

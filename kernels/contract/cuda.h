@@ -189,6 +189,21 @@ typedef struct {
     float epsilon;
 } SundogCudaRmsNorm;
 
+#define SUNDOG_CUDA_ELEMENT_INPUTS 3
+#define SUNDOG_CUDA_ELEMENT_INTEGERS 5
+
+/* Of operations on rows: inputs, integers and the number in the order of operations.h. */
+typedef struct {
+    const void *x[SUNDOG_CUDA_ELEMENT_INPUTS]; /* NULL: absent */
+    void *y;
+    int32_t columns[SUNDOG_CUDA_ELEMENT_INPUTS]; /* of a row of x */
+    int32_t is_bf16[SUNDOG_CUDA_ELEMENT_INPUTS];
+    int32_t y_columns;
+    int32_t y_is_bf16;
+    int32_t integers[SUNDOG_CUDA_ELEMENT_INTEGERS];
+    float number;
+} SundogCudaElements;
+
 typedef struct {
     const void *x;
     const void *rows;

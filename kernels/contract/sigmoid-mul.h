@@ -7,7 +7,7 @@
 
 #include "kernels/contract/math.h"
 
-static inline float
+SUNDOG_SHARED float
 sundog_sigmoid(float gate)
 {
     return 1.0f / (1.0f + sundog_exp(-gate));
