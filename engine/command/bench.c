@@ -1,5 +1,6 @@
 /* sundog bench CORE: how fast a core reads and writes on this machine. */
 
+#include "engine/command/ablation.h"
 #include "engine/command/benchmark-log.h"
 #include "engine/command/command.h"
 #include "engine/command/interrupt.h"
@@ -12,6 +13,7 @@ static gint n_threads = 0;
 static gint n_prefill = 512;
 static gint n_decode = 128;
 static gint n_repeat = 5;
+static gboolean ablate = FALSE;
 static gboolean record = FALSE;
 static gboolean report = FALSE;
 static char *log_file = NULL;
@@ -21,6 +23,8 @@ static const GOptionEntry options[] = {
     {"prefill", 0, 0, G_OPTION_ARG_INT, &n_prefill, "tokens of the prompt that is read (512)", "N"},
     {"decode", 0, 0, G_OPTION_ARG_INT, &n_decode, "tokens that are written (128)", "N"},
     {"repeat", 0, 0, G_OPTION_ARG_INT, &n_repeat, "times each is measured (5)", "N"},
+    {"ablate", 0, 0, G_OPTION_ARG_NONE, &ablate,
+     "on a GPU: what each kind of operation costs, by leaving it out", NULL},
     {"record", 0, 0, G_OPTION_ARG_NONE, &record, "append the result to the log", NULL},
     {"report", 0, 0, G_OPTION_ARG_NONE, &report, "name what the log shows to have become slower",
      NULL},
@@ -86,6 +90,52 @@ print_row(const SundogBenchmarkRow *row)
            row->decode.lowest, row->decode.highest);
 }
 
+static void
+print_ablation(const char *name, const SundogAblation *ablation)
+{
+    printf("%s: a token behind %u others takes %.1f us, each kernel launched by itself %.1f\n",
+           name, ablation->n_context, ablation->whole_us, ablation->direct_us);
+    printf("  %-24s %8s %14s\n", "without", "calls", "us less");
+    for (int kind = 0; kind < SUNDOG_N_OPERATIONS; kind++)
+        if (ablation->n_calls[kind] > 0)
+            printf("  %-24s %8u %14.1f\n", sundog_operations[kind].name, ablation->n_calls[kind],
+                   ablation->cost_us[kind]);
+}
+
+static void
+print_ablation_json(const char *name, const SundogAblation *ablation)
+{
+    JsonObject *costs = json_object_new();
+    for (int kind = 0; kind < SUNDOG_N_OPERATIONS; kind++)
+        if (ablation->n_calls[kind] > 0)
+            json_object_set_double_member(costs, sundog_operations[kind].name,
+                                          ablation->cost_us[kind]);
+    JsonObject *object = json_object_new();
+    json_object_set_string_member(object, "core", name);
+    json_object_set_int_member(object, "context_tokens", ablation->n_context);
+    json_object_set_double_member(object, "step_us", ablation->whole_us);
+    json_object_set_double_member(object, "direct_us", ablation->direct_us);
+    json_object_set_object_member(object, "cost_us", costs);
+    sundog_terminal_print_json(object);
+}
+
+static int
+tell_ablation(const char *word)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(SundogLibrary) library = sundog_library_open(&error);
+    g_autoptr(SundogLibraryEntry) entry =
+        library != NULL ? sundog_words_find_core(library, word, &error) : NULL;
+    g_autoptr(SundogCore) core =
+        entry != NULL ? sundog_core_open(entry->path, sundog_library_get_keyring(library), &error)
+                      : NULL;
+    SundogAblation ablation;
+    if (core == NULL || !sundog_ablation_measure(core, &ablation, &error))
+        return sundog_terminal_fail(error);
+    (sundog_command_json ? print_ablation_json : print_ablation)(entry->name, &ablation);
+    return SUNDOG_EXIT_OK;
+}
+
 static int
 tell_regressions(const char *path)
 {
@@ -120,6 +170,8 @@ run(char **words, unsigned n_words)
     }
     if (n_words == 0)
         return tell_regressions(path);
+    if (ablate)
+        return tell_ablation(words[0]);
     g_autoptr(GError) error = NULL;
     SundogBenchmarkRow *row = measure_core(words[0], &error);
     if (row == NULL)
@@ -140,7 +192,9 @@ const SundogCommand sundog_command_bench = {
         "Measures how fast a core reads a prompt and writes an answer here: the median of several\n"
         "runs, with the lowest and highest. --record keeps the result in the source tree's log, "
         "and\n"
-        "--report names what has become slower there beyond the noise.\n\n"
+        "--report names what has become slower there beyond the noise. --ablate tells instead "
+        "what\n"
+        "each kind of operation of a core for a GPU costs in a step that writes one token.\n\n"
         "  sundog bench smollm2-135m-instruct\n"
         "  sundog bench smollm2-135m-instruct --threads 1 --prefill 2048 --json",
     .options = options,
