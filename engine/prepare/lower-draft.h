@@ -38,6 +38,7 @@ typedef struct {
     union {
         SundogCudaLinear linear;
         SundogCudaGroupLinear group_linear;
+        SundogCudaChain chain;
         SundogCudaEmbed embed;
         SundogCudaRmsNorm rms_norm;
         SundogCudaElements elements;

@@ -2,6 +2,8 @@
  * From operations to launches. A variant of the list is one walk over the program, in which a few
  * patterns join neighbours into one launch:
  *   rms_norm, product        few tokens: each block of the product norms x for itself
+ *   linear, rms_norm, linear_gated, linear, rms_norm, linear_qkv
+ *                            few tokens, quantized: all that is between two attentions
  *   rope_cache, attention    one row a sequence: attention rotates and stores what it attends with
  */
 
@@ -9,6 +11,7 @@
 
 #include "engine/format/error.h"
 #include "engine/prepare/lower-attention.h"
+#include "engine/prepare/lower-chain.h"
 #include "engine/prepare/lower-draft.h"
 #include "engine/prepare/lower-elements.h"
 #include "engine/prepare/lower-products.h"
@@ -19,8 +22,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const sundog_lower_modules[] = {"attention", "elements", "flash", "linear",    "rows",
-                                            "sample",    "step",     "wide",  "warpgroup", NULL};
+const char *const sundog_lower_modules[] = {"attention", "chain",     "elements", "flash",
+                                            "linear",    "rows",      "sample",   "step",
+                                            "wide",      "warpgroup", NULL};
 
 #define NO_TOKENS_LIMIT INT32_MAX
 
@@ -149,6 +153,9 @@ lower_next(SundogLowering *lowering, uint32_t index)
     const SundogOperation *next = index + 1 < sundog_program_get_n_operations(lowering->program)
                                       ? sundog_program_get_operation(lowering->program, index + 1)
                                       : NULL;
+    uint32_t n_chained = sundog_lower_chain(lowering, index);
+    if (n_chained > 0)
+        return n_chained;
     if (operation->kind == SUNDOG_OP_ROPE_CACHE && operation->parameters[3].i == 0)
         sundog_lowering_fail(lowering, "attention without rotary embedding has no CUDA kernel");
     switch (operation->kind) {

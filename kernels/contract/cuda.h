@@ -169,6 +169,75 @@ typedef struct {
     SundogCudaLinear product;
 } SundogCudaGroupLinear;
 
+/* Products that follow one another, in one launch of a block a multiprocessor: warps that multiply, blocks of
+ * a layout that one of them takes at once, and at most stages of the ring of weights. */
+#define SUNDOG_CUDA_CHAIN_WARPS 16
+#define SUNDOG_CUDA_CHAIN_SLOT_BLOCKS 4
+#define SUNDOG_CUDA_CHAIN_MAX_STAGES 8
+#define SUNDOG_CUDA_CHAIN_MAX_LINKS 4
+#define SUNDOG_CUDA_CHAIN_MAX_TOKENS 8
+/* Columns of x that share a scale. */
+#define SUNDOG_CUDA_CHAIN_GROUP 16
+/* Threads: those that multiply, a warp that copies, and warps that finish sums, tokens in turn. */
+#define SUNDOG_CUDA_CHAIN_FINISHERS(is_one) ((is_one) ? 1 : 4)
+#define SUNDOG_CUDA_CHAIN_THREADS(is_one) \
+    (32 * (SUNDOG_CUDA_CHAIN_WARPS + 1 + SUNDOG_CUDA_CHAIN_FINISHERS(is_one)))
+/* Slots of a stage: one for a warp, and for one token about as many bytes in each layout. Teams of so many warps
+ * take stages in turn, and the ring has as many stages or a multiple: so a stage's place in it always belongs to
+ * the same team, none of which can be a whole phase of its barrier ahead. */
+#define SUNDOG_CUDA_CHAIN_SLOTS(block_bytes, is_one) ((is_one) && (block_bytes) < 1024 ? 8 : 4)
+/* Where, from the counters of steps on, blocks leave x for each other, and how much there is room for. A token
+ * has 32 bytes for each group. */
+#define SUNDOG_CUDA_LINES_AT (1 << 19)
+#define SUNDOG_CUDA_LINES_BYTES (1 << 19)
+#define SUNDOG_CUDA_LINES_GROUP_BYTES 32
+
+typedef enum {
+    SUNDOG_CUDA_LINK_ADD = 0,  /* + residual, into y and on to the next link through a norm */
+    SUNDOG_CUDA_LINK_GATE = 1, /* silu(gate) * up, on to the next link alone */
+    SUNDOG_CUDA_LINK_STORE = 2 /* into y alone */
+} SundogCudaLinkKind;
+
+typedef struct {
+    const void *w[3];    /* in tiles; of GATE gate and up */
+    const void *bias[3]; /* f32 or NULL */
+    const void *residual;
+    void *y;                 /* f32 [T, rows of all] */
+    const void *norm_weight; /* f32 [rows]: of the norm between it and the next link, or NULL */
+    int32_t n_rows[3];
+    int32_t n_columns;
+    int32_t kind;      /* a SundogCudaLinkKind */
+    int32_t is_normed; /* its x: sums are scaled by what the norm divides by */
+    int32_t from;      /* its x among the lines; of the first link unused */
+    int32_t to;        /* its results there, or -1 */
+    float epsilon;     /* of its x's norm */
+} SundogCudaLink;
+
+typedef struct {
+    const void *x; /* bf16 [T, K]: of the first link */
+    void *step;    /* the counters of steps, and the lines behind them */
+    SundogCudaLink links[SUNDOG_CUDA_CHAIN_MAX_LINKS];
+    int32_t n_links;
+    int32_t n_tokens;
+    int32_t n_stages;
+    int32_t index; /* among the chains of a step */
+    int32_t n_chains;
+    int32_t starts_late; /* as a linear */
+} SundogCudaChain;
+
+/* Bytes of shared memory that one token of so many columns takes: bytes of x, scales in bf16, and sums of
+ * twice as many columns. What follows one another lies in other banks. */
+#define SUNDOG_CUDA_CHAIN_X_STRIDE(n_columns) (((n_columns) + 127) / 128 * 128 + 64)
+#define SUNDOG_CUDA_CHAIN_SCALES_STRIDE(n_columns) ((n_columns) / SUNDOG_CUDA_CHAIN_GROUP * 2 + 16)
+#define SUNDOG_CUDA_CHAIN_SUMS_STRIDE(n_columns) \
+    ((n_columns) / (2 * SUNDOG_CUDA_CHAIN_GROUP) * 4 + 16)
+/* Barriers and parts of norms; two turns of parts of sums a token. */
+#define SUNDOG_CUDA_CHAIN_HEAD_BYTES 1024
+#define SUNDOG_CUDA_CHAIN_PARTS_BYTES (2 * SUNDOG_CUDA_CHAIN_WARPS * 16 * 4)
+#define SUNDOG_CUDA_CHAIN_TOKEN_BYTES(n_columns)                                          \
+    (SUNDOG_CUDA_CHAIN_X_STRIDE(n_columns) + SUNDOG_CUDA_CHAIN_SCALES_STRIDE(n_columns) + \
+     SUNDOG_CUDA_CHAIN_SUMS_STRIDE(n_columns) + SUNDOG_CUDA_CHAIN_PARTS_BYTES)
+
 typedef struct {
     const void *tokens;
     const void *table; /* in tiles */

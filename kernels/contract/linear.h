@@ -28,9 +28,10 @@
  * values are exact and summed in float32 in an order that the kernel's split of k fixes; quantized
  * weights enter as exact integers, and a group's sum is scaled in float32. Class "warpgroups", for more
  * tokens where the GPU has them: quantized weights are dequantized in float32 and rounded once to bf16.
- * Class "bytes", for one token and quantized weights where activations are int8: x is scale * q with q in
- * -127 to 127, the scale that of the largest of 32 columns / 127; integer dots of a group are exact, all else
- * is summed in float32.
+ * Class "bytes", for few tokens and quantized weights where activations are int8: x is scale * q with q in
+ * -127 to 127, the scale that of the largest of 32 columns / 127; in a chain of products in one launch, of 16
+ * columns and rounded up to bf16, and there x times the norm's weights is rounded, whose divisor goes on the
+ * sums. Integer dots of a group are exact, all else is summed in float32.
  *
  * bias is dense-f32 [1, N]. Threads split the rows of the weight.
  */

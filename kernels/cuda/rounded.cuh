@@ -114,6 +114,23 @@ multiply_integers(int (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
+/* The same for half of the columns, of which a[0] and a[1] are the fragments. */
+template <int LAYOUT>
+INLINE void
+multiply_integers_16(int (&c)[4], uint32_t a0, uint32_t a1, uint32_t b)
+{
+    if constexpr (LAYOUT == SUNDOG_LAYOUT_TILE16_Q4_1)
+        asm("mma.sync.aligned.m16n8k16.row.col.s32.u8.s8.s32 {%0,%1,%2,%3}, {%4,%5}, {%6}, "
+            "{%0,%1,%2,%3};"
+            : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
+            : "r"(a0), "r"(a1), "r"(b));
+    else
+        asm("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5}, {%6}, "
+            "{%0,%1,%2,%3};"
+            : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
+            : "r"(a0), "r"(a1), "r"(b));
+}
+
 /* One block of 64 columns against one token: the first column of y. `x` is the token at this lane's bytes of
  * the block, `scales` its scales there. */
 template <int LAYOUT>

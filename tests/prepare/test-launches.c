@@ -19,13 +19,14 @@ skip_without_cubins(void)
 }
 
 static void
-plan_make(SundogPlan *plan, const char *path)
+plan_make(SundogPlan *plan, const char *path, SundogActivations activations)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(SundogModel) model = sundog_model_open(path, &error);
     g_assert_no_error(error);
-    sundog_plan_make(plan, model, &(SundogPrepareOptions){.name = "test", .target = TARGET},
-                     &error);
+    const SundogPrepareOptions options = {
+        .name = "test", .target = TARGET, .activations = activations};
+    sundog_plan_make(plan, model, &options, &error);
     g_assert_no_error(error);
 }
 
@@ -45,31 +46,41 @@ write_and_read(const SundogLaunchList *list)
     return again;
 }
 
-/* Five launches a layer for a decoding sequence, and the embedding, plan, gather and head. */
+/* Launches for a decoding sequence beside the embedding, plan, gather and head: five a layer, or in chains one
+ * with attention and one with what is between two attentions, and the first layer's own. */
 static void
-check_decoding(const SundogPlan *plan)
+check_decoding(const SundogPlan *plan, bool is_chained)
 {
+    uint32_t n_layers = plan->cache.n_layers;
     const SundogLaunchVariant *variant =
         sundog_launch_list_find_variant(plan->forward_launches, 1, true);
     g_assert_nonnull(variant);
-    g_assert_cmpuint(variant->n_launches, ==, 5 * plan->cache.n_layers + 4);
+    g_assert_cmpuint(variant->n_launches, ==, is_chained ? 2 * n_layers + 5 : 5 * n_layers + 4);
     g_assert_null(sundog_launch_list_find_variant(
         plan->forward_launches, plan->bounds.values[SUNDOG_VARIABLE_TOKENS] + 1, false));
 }
 
 static void
-check_model(const char *path)
+check_activations(const char *path, SundogActivations activations, bool is_chained)
 {
     g_auto(SundogPlan) plan = {0};
     g_autoptr(GError) error = NULL;
-    plan_make(&plan, path);
-    check_decoding(&plan);
+    plan_make(&plan, path, activations);
+    check_decoding(&plan, is_chained);
     g_autoptr(SundogLaunchList) again = write_and_read(plan.forward_launches);
     sundog_launch_list_check(again, plan.forward.program, &error);
     g_assert_no_error(error);
     g_autoptr(SundogLaunchList) sample = write_and_read(plan.sample_launches);
     sundog_launch_list_check(sample, plan.sample, &error);
     g_assert_no_error(error);
+}
+
+/* Chains are for x in bytes, and for matrices of whole blocks. */
+static void
+check_model(const char *path, bool is_whole)
+{
+    check_activations(path, SUNDOG_ACTIVATIONS_INT8, is_whole);
+    check_activations(path, SUNDOG_ACTIVATIONS_F32, false);
 }
 
 static void
@@ -83,7 +94,7 @@ test_smollm2(void)
         g_test_skip("smollm2.gguf is not in the cache of test files");
         return;
     }
-    check_model(path);
+    check_model(path, true);
 }
 
 static void
@@ -91,14 +102,14 @@ test_tiny(void)
 {
     g_autofree char *path = fixture_dup_path("tiny/q8_0-head-128.gguf");
     if (!skip_without_cubins())
-        check_model(path);
+        check_model(path, false);
 }
 
 /* Models that no kernel is for are refused by name, before anything is written. */
 static void
 test_refused(void)
 {
-    static const char *const names[][2] = {{"tiny/f32-mha.gguf", "is of type F32"},
+    static const char *const names[][2] = {{"tiny/f32-mha.gguf", "has no CUDA kernel"},
                                            {"tiny/q4_1-gqa-yarn.gguf", "has no CUDA kernel"}};
     if (skip_without_cubins())
         return;
@@ -252,7 +263,7 @@ test_wrong(void)
     g_autofree char *path = fixture_dup_path("tiny/q8_0-head-128.gguf");
     if (skip_without_cubins())
         return;
-    plan_make(&plan, path);
+    plan_make(&plan, path, SUNDOG_ACTIVATIONS_F32);
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autoptr(GError) error = NULL;
         g_autoptr(SundogLaunchList) list = copy_changed(plan.forward_launches, plan.forward.program,
@@ -277,7 +288,7 @@ test_overlap(void)
     g_autofree char *path = fixture_dup_path("tiny/q8_0-head-128.gguf");
     if (skip_without_cubins())
         return;
-    plan_make(&plan, path);
+    plan_make(&plan, path, SUNDOG_ACTIVATIONS_F32);
     SundogProgram *program = plan.forward.program;
     const SundogOperation *norm = sundog_program_get_operation(program, 2);
     const SundogOperation *qkv = sundog_program_get_operation(program, 3);
@@ -319,7 +330,7 @@ test_hostile(void)
     g_autofree char *path = fixture_dup_path("tiny/q8_0-head-128.gguf");
     if (skip_without_cubins())
         return;
-    plan_make(&plan, path);
+    plan_make(&plan, path, SUNDOG_ACTIVATIONS_F32);
     turn_bits(plan.sample_launches, plan.sample, 100000);
     turn_bits(plan.forward_launches, plan.forward.program, 400);
 }
