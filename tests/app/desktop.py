@@ -28,6 +28,8 @@ HARMLESS = re.compile(r"dbus-daemon|SpiRegistry|^\s*$|at-spi2-registryd|snapshot
 NAMELESS = re.compile(r"^$|^(Gtk|Sundog)[A-Z]\w*$")
 # Far more than anything takes: what waits longer hangs.
 PATIENCE_S = 60
+# Not the less than a second that assistive programs give an app to answer in.
+Atspi.set_timeout(PATIENCE_S * 1000, PATIENCE_S * 1000)
 
 
 class Desktop:
