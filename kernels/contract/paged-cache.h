@@ -5,11 +5,12 @@
  * type f16, bf16, f32 or q8.
  *   k_pages [n_pages, G, C, 64]   keys transposed: the 64 positions of one dimension are contiguous
  *   v_pages [n_pages, G, 64, C]
- * Of q8, each [C, 64] or [64, C] is signed bytes, with 64 scales in f32 behind them, one a position. An element is
- * its byte times the scale of its position, rounded once in f32, then as a bf16 factor of math.h. Of a row of C
- * numbers with the greatest magnitude m, the scale is m / 127, and each byte its number times 127 / m, quotient and
- * product rounded by themselves, rounded to even. Where m is below 2^-33 the scale is 0; where a number is not finite
- * the scale is NaN; and then all bytes are 0.
+ * Of q8, each [C, 64] or [64, C] is signed bytes, with scales in f32 behind them, [ceil_div(C, 32), 64]: one for 32
+ * dimensions of a position, or what is left of them, since few dimensions of keys are far greater than the rest. An
+ * element is its byte times its scale, rounded once in f32, then as a bf16 factor of math.h. Of numbers with the
+ * greatest magnitude m, the scale is m / 127, and each byte its number times 127 / m, quotient and product rounded by
+ * themselves, rounded to even. Where m is below 2^-33 the scale is 0; where a number is not finite the scale is
+ * NaN; and then the bytes are 0.
  * Position p of a sequence lies in page page_table[sequence][p / 64], slot p % 64. Page 0 is the null
  * page: never leased, where padding points.
  *
@@ -23,13 +24,15 @@
 
 #define SUNDOG_PAGE_TOKENS 64
 #define SUNDOG_NULL_PAGE 0
+#define SUNDOG_Q8_BLOCK 32 /* dimensions that share a scale */
 
 /* Bytes of one group's keys, or values, in a page of elements that have a size of their own, and of q8. */
 static inline uint64_t
 sundog_page_part_bytes(SundogDtype dtype, uint64_t element_bytes, uint64_t head_dim)
 {
     uint64_t n_bytes = SUNDOG_PAGE_TOKENS * head_dim * element_bytes;
-    return dtype == SUNDOG_DTYPE_Q8 ? n_bytes + SUNDOG_PAGE_TOKENS * sizeof(float) : n_bytes;
+    uint64_t n_scales = (head_dim + SUNDOG_Q8_BLOCK - 1) / SUNDOG_Q8_BLOCK * SUNDOG_PAGE_TOKENS;
+    return dtype == SUNDOG_DTYPE_Q8 ? n_bytes + n_scales * sizeof(float) : n_bytes;
 }
 
 /* The most pages of windows that a sequence holds between steps: those that its next token sees, which begin and

@@ -235,33 +235,44 @@ typedef struct {
     uint16_t values[SUNDOG_ATTENTION_MAX_HEAD * PAGE];
 } WidePage;
 
-/* [C, 64] bytes and 64 scales; what is read next lies at `next`. */
+/* Dimensions [begin, end) of [C, 64] bytes, of one block with scales [64]. */
 static void
-widen_keys(const uint8_t *part, const uint8_t *next, int64_t head_dim, uint16_t *keys)
+widen_key_block(const uint8_t *part, const float *scales, int64_t begin, int64_t end,
+                uint16_t *keys)
 {
-    const float *scales = (const float *)(part + head_dim * PAGE);
     SundogVector scale[PAGE / LANES];
     for (int v = 0; v < PAGE / LANES; v++)
         scale[v] = sundog_vector_load(scales + LANES * v);
-    for (int64_t d = 0; d < head_dim; d++) {
-        _mm_prefetch((const char *)next + d * PAGE, _MM_HINT_T0);
+    for (int64_t d = begin; d < end; d++)
         for (int v = 0; v < PAGE / LANES; v++) {
             int64_t at = d * PAGE + LANES * v;
             SundogVector byte = sundog_vector_load_signed_bytes(part + at);
             sundog_vector_store_factors(keys + at, sundog_vector_mul(byte, scale[v]));
         }
+}
+
+/* [C, 64] bytes and their scales; what is read next lies at `next`. */
+static void
+widen_keys(const uint8_t *part, const uint8_t *next, int64_t head_dim, uint16_t *keys)
+{
+    const float *scales = (const float *)(part + head_dim * PAGE);
+    for (int64_t d = 0; d < head_dim; d += SUNDOG_Q8_BLOCK, scales += PAGE) {
+        int64_t end = sundog_min(d + SUNDOG_Q8_BLOCK, head_dim);
+        for (int64_t line = d; line < end; line++)
+            _mm_prefetch((const char *)next + line * PAGE, _MM_HINT_T0);
+        widen_key_block(part, scales, d, end, keys);
     }
 }
 
-/* [64, C] bytes and 64 scales, of which n positions count. */
+/* [64, C] bytes and their scales, of which n positions count. */
 static void
 widen_values(const uint8_t *part, const uint8_t *next, int64_t head_dim, int64_t n,
              uint16_t *values)
 {
     const float *scales = (const float *)(part + head_dim * PAGE);
     for (int64_t i = 0; i < n; i++) {
-        const SundogVector scale = sundog_vector_set(scales[i]);
         for (int64_t d = 0; d < head_dim; d += LANES) {
+            const SundogVector scale = sundog_vector_set(scales[d / SUNDOG_Q8_BLOCK * PAGE + i]);
             int64_t at = i * head_dim + d;
             if (d % PAGE == 0)
                 _mm_prefetch((const char *)next + at, _MM_HINT_T0);

@@ -22,9 +22,9 @@ typedef struct {
     float sum;
 } Pair;
 
-/* Number `at` of a part of q8 pages, which is of a position's row. */
+/* Number `at` of a part of q8 pages, which is dimension d of a position. */
 static float
-q8_element(const SundogArgument *pages, int64_t base, int64_t at, int64_t position)
+q8_element(const SundogArgument *pages, int64_t base, int64_t at, int64_t position, int64_t d)
 {
     int64_t size = pages->shape[2] * pages->shape[3];
     const uint8_t *part =
@@ -33,16 +33,17 @@ q8_element(const SundogArgument *pages, int64_t base, int64_t at, int64_t positi
             sundog_page_part_bytes(SUNDOG_DTYPE_Q8, 1, (uint64_t)size / SUNDOG_PAGE_TOKENS);
     const float *scales = (const float *)(part + size);
     return sundog_bf16_to_f32(
-        sundog_f32_to_bf16_factor((float)((const int8_t *)part)[at] * scales[position]));
+        sundog_f32_to_bf16_factor((float)((const int8_t *)part)[at] *
+                                  scales[d / SUNDOG_Q8_BLOCK * SUNDOG_PAGE_TOKENS + position]));
 }
 
-/* Number `at` of the part that begins at `base` in elements, which is of a position's row. */
+/* Number `offset` of the part that begins at `base` in elements, which is dimension d of a position. */
 static float
-element(const SundogArgument *pages, int64_t base, int64_t offset, int64_t position)
+element(const SundogArgument *pages, int64_t base, int64_t offset, int64_t position, int64_t d)
 {
     int64_t at = base + offset;
     if (pages->dtype == SUNDOG_DTYPE_Q8)
-        return q8_element(pages, base, offset, position);
+        return q8_element(pages, base, offset, position, d);
     if (pages->dtype == SUNDOG_DTYPE_BF16)
         return sundog_bf16_to_f32(((const uint16_t *)pages->data)[at]);
     return pages->dtype == SUNDOG_DTYPE_F16 ? sundog_f16_to_f32(((const uint16_t *)pages->data)[at])
@@ -87,7 +88,7 @@ page_scores(const Pair *pair, const SundogArgument *k_pages, const Page *page, f
         for (int64_t step = 0; step < pair->head_dim; step++) {
             int64_t d = turn(pair->by_pairs, step, pair->head_dim);
             score = fmaf(pair->query[d],
-                         element(k_pages, page->base, d * SUNDOG_PAGE_TOKENS + i, i), score);
+                         element(k_pages, page->base, d * SUNDOG_PAGE_TOKENS + i, i, d), score);
         }
         scores[i] = sundog_attention_cap(pair->at, score);
         greatest = scores[i] > greatest ? scores[i] : greatest;
@@ -127,7 +128,7 @@ attend_page(Pair *pair, const SundogArgument *k_pages, const SundogArgument *v_p
         for (int64_t step = 0; step < page->end; step++) {
             int64_t i = turn(pair->by_pairs, step, page->end);
             partial = fmaf(round_factor(pair->by_pairs, weights[i]),
-                           element(v_pages, page->base, i * pair->head_dim + d, i), partial);
+                           element(v_pages, page->base, i * pair->head_dim + d, i, d), partial);
         }
         pair->output[d] = first ? partial : fmaf(partial, new, pair->output[d] * old);
     }

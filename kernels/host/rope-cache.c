@@ -88,7 +88,7 @@ store_elements(const RopeCache *rope, uint8_t *pages, int64_t at, const float *v
         memcpy((float *)pages + at, values, (size_t)n * sizeof(float));
 }
 
-/* The bytes of a row of a head's numbers, `stride` apart, and its scale. */
+/* The bytes of a block of a head's numbers, `stride` apart, and its scale. */
 static void
 store_bytes(const float *row, int64_t n, int8_t *bytes, int64_t stride, float *scale)
 {
@@ -119,8 +119,13 @@ store_narrow_run(const RopeCache *rope, const Run *run, int64_t group)
     float *v_scales = (float *)(v + c * SUNDOG_PAGE_TOKENS);
     for (int64_t i = 0; i < run->n; i++) {
         int64_t slot = run->slot + i;
-        store_bytes(keys + i * rope->row_floats, c, k + slot, SUNDOG_PAGE_TOKENS, &k_scales[slot]);
-        store_bytes(values + i * rope->row_floats, c, v + slot * c, 1, &v_scales[slot]);
+        for (int64_t d = 0; d < c; d += SUNDOG_Q8_BLOCK) {
+            int64_t n = sundog_min(SUNDOG_Q8_BLOCK, c - d), at = i * rope->row_floats + d;
+            int64_t scale = d / SUNDOG_Q8_BLOCK * SUNDOG_PAGE_TOKENS + slot;
+            store_bytes(keys + at, n, k + d * SUNDOG_PAGE_TOKENS + slot, SUNDOG_PAGE_TOKENS,
+                        &k_scales[scale]);
+            store_bytes(values + at, n, v + slot * c + d, 1, &v_scales[scale]);
+        }
     }
 }
 

@@ -116,13 +116,13 @@ find_part(const SundogArgument *pages, int64_t part)
 
 /* A random byte of q8, and the scale of its position, which the last to be written decides. */
 static void
-fill_byte(const SundogArgument *pages, int64_t at, int64_t slot, TestRandom *random)
+fill_byte(const SundogArgument *pages, int64_t at, int64_t slot, int64_t d, TestRandom *random)
 {
     int64_t size = pages->shape[2] * pages->shape[3];
     uint8_t *part = find_part(pages, at / size);
     float scale = (2 + test_random_float(random)) / 127;
     part[at % size] = (uint8_t)test_random_int(random, -127, 127);
-    memcpy(part + size + slot * (int64_t)sizeof scale, &scale, sizeof scale);
+    memcpy(part + size + (d / 32 * 64 + slot) * (int64_t)sizeof scale, &scale, sizeof scale);
 }
 
 /* Random elements; slots that no row of the step may read are NaN, and so are pages before the window. */
@@ -142,7 +142,7 @@ add_pages(TestCall *call, const Step *step, bool keys, TestRandom *random)
                 int64_t group = page * g + i / c, d = i % c, slot = p % 64;
                 int64_t at = keys ? (group * c + d) * 64 + slot : (group * 64 + slot) * c + d;
                 if (step->dtype == SUNDOG_DTYPE_Q8) {
-                    fill_byte(&call->arguments[call->n_arguments - 1], at, slot, random);
+                    fill_byte(&call->arguments[call->n_arguments - 1], at, slot, d, random);
                     continue;
                 }
                 float value = 3 * test_random_float(random);
@@ -218,7 +218,9 @@ page_element(const SundogArgument *pages, int64_t at, bool keys)
     if (pages->dtype == SUNDOG_DTYPE_Q8) {
         const uint8_t *part = find_part(pages, at / size);
         int64_t slot = keys ? at % 64 : at % size / pages->shape[3];
-        return ((const float *)(part + size))[slot] * ((const int8_t *)part)[at % size];
+        int64_t d = keys ? at % size / 64 : at % pages->shape[3];
+        return ((const float *)(part + size))[d / 32 * 64 + slot] *
+               ((const int8_t *)part)[at % size];
     }
     if (pages->dtype == SUNDOG_DTYPE_F32)
         return ((float *)pages->data)[at];
