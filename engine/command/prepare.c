@@ -24,7 +24,7 @@ static const GOptionEntry options[] = {
     {"weights", 0, 0, G_OPTION_ARG_STRING, &weights,
      "q8 or q4: quantize matrices of floats; as they are by default", "KIND"},
     {"cache", 0, 0, G_OPTION_ARG_STRING, &cache,
-     "q8: keep keys and values in 8 bits, half the memory; floats by default", "KIND"},
+     "q8: keep keys and values in 8 bits, in 56 % of the memory; floats by default", "KIND"},
     {"output", 'o', 0, G_OPTION_ARG_FILENAME, &output, "name in the library, or a folder's path",
      "CORE"},
     {"context", 0, 0, G_OPTION_ARG_INT64, &max_context,

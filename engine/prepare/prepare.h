@@ -26,7 +26,7 @@ typedef enum {
 /* How keys and values are kept. */
 typedef enum {
     SUNDOG_CACHE_FLOATS, /* f32 where activations are, else bf16 or f16 */
-    SUNDOG_CACHE_Q8,     /* 8 bits with a scale a head and token; on the host alone */
+    SUNDOG_CACHE_Q8,     /* 8 bits, as paged-cache.h has q8; on the host alone */
 } SundogCacheKind;
 
 typedef struct {

@@ -13,6 +13,8 @@
  * times that is a core that a person would notice. */
 #define MAX_MEAN_DIVERGENCE 0.03
 #define MAX_P99_DIVERGENCE 0.3
+/* Keys and values in 8 bits, which a person asked for, cost twice that again on Gemma 3 270M. */
+#define NARROW_CACHE_FACTOR 3
 
 static void
 judge_operations(const SundogVerifyReport *report, GString *problems)
@@ -46,13 +48,15 @@ judge_steps(const SundogVerifyReport *report, const SundogCore *core, GString *p
         g_string_append_printf(problems,
                                "fused and unfused logits differ by %.2e, expected equal bits\n",
                                report->largest_error);
-    if (report->mean_divergence > MAX_MEAN_DIVERGENCE ||
-        report->p99_divergence > MAX_P99_DIVERGENCE)
+    bool is_narrow = sundog_core_get_cache(core)->dtype == SUNDOG_DTYPE_Q8;
+    double factor = is_narrow ? NARROW_CACHE_FACTOR : 1;
+    if (report->mean_divergence > factor * MAX_MEAN_DIVERGENCE ||
+        report->p99_divergence > factor * MAX_P99_DIVERGENCE)
         g_string_append_printf(problems,
                                "distributions diverge by %.3f nats in the mean and %.3f at p99, "
                                "expected at most %.2f and %.1f\n",
-                               report->mean_divergence, report->p99_divergence, MAX_MEAN_DIVERGENCE,
-                               MAX_P99_DIVERGENCE);
+                               report->mean_divergence, report->p99_divergence,
+                               factor * MAX_MEAN_DIVERGENCE, factor * MAX_P99_DIVERGENCE);
 }
 
 static void
