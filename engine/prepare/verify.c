@@ -5,6 +5,7 @@
 #include "engine/core/step.h"
 #include "engine/format/error.h"
 #include "engine/prepare/verify-parts.h"
+#include "engine/replay/replay.h"
 
 #include <string.h>
 
@@ -72,7 +73,11 @@ bool
 sundog_verify(SundogCore *core, const SundogVerifyOptions *options, SundogVerifyReport *report,
               GError **error)
 {
+    uint64_t device_bytes;
     *report = (SundogVerifyReport){0};
+    /* A GPU that is not there is found out before the host has worked for long. */
+    if (!sundog_replay_find_device_bytes(core, &device_bytes, error))
+        return false;
     if (sundog_core_get_program(core, SUNDOG_PROGRAM_REFERENCE) == NULL) {
         g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
                     "the core carries no program \"%s\" to compare with: prepare it again",
