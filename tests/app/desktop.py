@@ -220,14 +220,14 @@ class Desktop:
             node = node.get_parent()
         return node
 
-    def expect_gone(self, name, role=None):
-        self.wait(lambda: self.find(name, role) is None, f"{name!r} to go")
+    def expect_gone(self, name, role=None, root=None):
+        self.wait(lambda: self.find(name, role, root=root) is None, f"{name!r} to go")
 
-    def press(self, name, last=False):
+    def press(self, name, last=False, root=None):
         matches = name.search if isinstance(name, re.Pattern) else lambda text: text == name
 
         def find_pressable():
-            matching = [node for node in self.walk() if node.get_role_name() != "label"
+            matching = [node for node in self.walk(root) if node.get_role_name() != "label"
                         and matches(node.get_name() or "") and node.get_action_iface()
                         and node.get_action_iface().get_n_actions() > 0]
             return matching[-1 if last else 0] if matching else None
