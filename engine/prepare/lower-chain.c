@@ -5,6 +5,9 @@
 #include "kernels/contract/gate.h"
 #include "kernels/contract/layout.h"
 
+/* Stages of weights that are on their way at most: more gain nothing, and slow the lines down. */
+#define IN_FLIGHT 3
+
 enum { LINEAR_X, LINEAR_W, LINEAR_BIAS, LINEAR_RESIDUAL, LINEAR_Y };
 enum { NORM_X, NORM_WEIGHT, NORM_Y };
 enum { GATED_X, GATED_GATE, GATED_UP, GATED_Y };
@@ -130,25 +133,15 @@ count_bytes(const SundogLowering *lowering, const Chain *chain, int64_t n_stages
            lowering->kind->max_tokens * SUNDOG_CUDA_CHAIN_TOKEN_BYTES(most);
 }
 
-/* As many stages as fit so many bytes, a whole number for each team; 0 where even these are too many. */
-static int64_t
-fit_stages(const SundogLowering *lowering, const Chain *chain, int64_t n_bytes)
-{
-    int64_t n_teams = SUNDOG_CUDA_CHAIN_WARPS / count_slots(lowering, chain);
-    int64_t n = SUNDOG_CUDA_CHAIN_MAX_STAGES / n_teams * n_teams;
-    while (n > 0 && count_bytes(lowering, chain, n) > n_bytes)
-        n -= n_teams;
-    return n;
-}
-
-/* Beside attention's block where there is one token; else, or where that is too little, in the whole
- * multiprocessor. */
+/* As many stages as fit the multiprocessor, a whole number for each team; 0 where even these are too many. */
 static int64_t
 count_stages(const SundogLowering *lowering, const Chain *chain)
 {
-    int64_t n =
-        is_for_one(lowering) ? fit_stages(lowering, chain, SUNDOG_CUDA_HALF_SHARED_BYTES) : 0;
-    return n > 0 ? n : fit_stages(lowering, chain, SUNDOG_CUDA_MAX_SHARED_BYTES);
+    int64_t n_teams = SUNDOG_CUDA_CHAIN_WARPS / count_slots(lowering, chain);
+    int64_t n = SUNDOG_CUDA_CHAIN_MAX_STAGES / n_teams * n_teams;
+    while (n > 0 && count_bytes(lowering, chain, n) > SUNDOG_CUDA_MAX_SHARED_BYTES)
+        n -= n_teams;
+    return n;
 }
 
 /* Bytes among the lines of all tokens' results. */
@@ -270,6 +263,7 @@ sundog_lower_chain(SundogLowering *lowering, uint32_t index)
     int64_t n_bytes = count_bytes(lowering, &chain, n_stages);
     draft.parameters.chain = (SundogCudaChain){
         .n_stages = (int32_t)n_stages,
+        .n_in_flight = (int32_t)MIN(n_stages, IN_FLIGHT),
         .index = (int32_t)index,
         .n_chains = (int32_t)sundog_program_get_n_operations(lowering->program),
         .starts_late = chain.qkv != NULL && sundog_lowering_attends_next(lowering, index + 5)};

@@ -147,7 +147,8 @@ template <class C>
 INLINE void
 copy_weights(const SundogCudaChain &p, const ChainRoom &room)
 {
-    ChainPlace place = {0, 0};
+    ChainPlace place = {0, 0}, landed = {0, 0};
+    int n_in_flight = 0;
 #pragma unroll 1
     for (int l = 0; l < p.n_links; l++) {
         const SundogCudaLink &link = p.links[l];
@@ -164,6 +165,12 @@ copy_weights(const SundogCudaChain &p, const ChainRoom &room)
                     uint32_t n_bytes = min(C::stage_blocks, n_blocks - block) * C::T::bytes;
                     uint32_t full = barrier_of(room.head->full, place.at);
                     barrier_wait(barrier_of(room.head->empty, place.at), place.parity ^ 1);
+                    if (n_in_flight == p.n_in_flight) {
+                        barrier_wait(barrier_of(room.head->full, landed.at), landed.parity);
+                        advance(landed, p.n_stages);
+                    } else {
+                        n_in_flight++;
+                    }
                     barrier_expect(full, n_bytes);
                     copy_bulk(shared_address(room.stages + place.at * C::stage_bytes),
                               panel + (size_t)block * C::T::bytes, n_bytes, full);
@@ -458,7 +465,7 @@ run_chain(const SundogCudaChain &p)
 #endif
 }
 
-/* Of one token, beside attention's block on each multiprocessor, whose registers leave it so many. */
+/* Of one token with few registers, as it was measured. */
 #define ENTRIES(name, layout)                                                \
     SUNDOG_ENTRY __maxnreg__(72)                                             \
         sundog_chain_##name##_one(const __grid_constant__ SundogCudaChain p) \
