@@ -39,7 +39,7 @@ keep_typical(const Row &row, Kept &kept, Sum sum, Room &room)
     }
     double mean = fold_lanes(own, room) / (double)sum;
     uint64_t cut = find_cut(
-        row, reach > 1 ? (Sum)ceil(reach) : 1,
+        row.n, reach > 1 ? (Sum)ceil(reach) : 1,
         [&](int i) { return make_typical_key(row, mean, __ldcg(row.logits + i), i); },
         [&](int i) { return (Sum)find_weight(row, kept, i); }, room);
     kept.mean = mean;
@@ -59,6 +59,19 @@ find_greatest_weight(const Row &row, const Kept &kept, Room &room)
     return (int64_t)~block_least(~greatest, room);
 }
 
+/* Tokens whose weights all together cannot make up what is left out need not be looked at. */
+INLINE uint64_t
+find_top_p(const Row &row, const Kept &kept, Sum sum, Sum wanted, Room &room)
+{
+    Sum bound = (sum - wanted) / (Sum)row.n;
+    auto weigh = [&](int i) {
+        Sum weight = (Sum)find_weight(row, kept, i);
+        return weight > bound ? weight : 0;
+    };
+    return find_cut(
+        row.n, wanted, [&](int i) { return make_key(__ldcg(row.logits + i), i); }, weigh, room);
+}
+
 INLINE Sum
 keep_top_p_and_min_p(const Row &row, Kept &kept, Sum sum, Room &room)
 {
@@ -68,10 +81,7 @@ keep_top_p_and_min_p(const Row &row, Kept &kept, Sum sum, Room &room)
     if (row.o->min_p > 0)
         least = (int64_t)ceil((double)row.o->min_p * (double)find_greatest_weight(row, kept, room));
     if (reach < (double)sum)
-        cut = find_cut(
-            row, reach > 1 ? (Sum)ceil(reach) : 1,
-            [&](int i) { return make_key(__ldcg(row.logits + i), i); },
-            [&](int i) { return (Sum)find_weight(row, kept, i); }, room);
+        cut = find_top_p(row, kept, sum, reach > 1 ? (Sum)ceil(reach) : 1, room);
     if (cut == kept.cut && least <= 0)
         return sum;
     kept.cut = max((Sum)cut, (Sum)kept.cut);

@@ -213,14 +213,14 @@ total_weight(const Row &row, const Kept &kept, Room &room)
  * `wanted`: by all threads, digit by digit from the top. */
 template <class Key, class Weight>
 INLINE uint64_t
-find_cut(const Row &row, Sum wanted, Key find_key, Weight weigh, Room &room)
+find_cut(int n, Sum wanted, Key find_key, Weight weigh, Room &room)
 {
     uint64_t prefix = 0;
     for (int shift = 64 - DIGIT_BITS; shift >= 0; shift -= DIGIT_BITS) {
         for (int i = threadIdx.x; i < N_BINS; i += THREADS)
             room.bins[i] = 0;
         __syncthreads();
-        for (int i = threadIdx.x; i < row.n; i += THREADS) {
+        for (int i = threadIdx.x; i < n; i += THREADS) {
             uint64_t key = find_key(i);
             bool here = shift == 64 - DIGIT_BITS || key >> (shift + DIGIT_BITS) == prefix;
             if (!here)
@@ -246,15 +246,30 @@ find_cut(const Row &row, Sum wanted, Key find_key, Weight weigh, Room &room)
     return prefix;
 }
 
-/* The key of the k-th best token, 0 where that leaves nothing out. */
+/* A key that k tokens reach at least, and few more: the k-th greatest of the threads' own best. */
+INLINE uint64_t
+find_bound(const Row &row, int k, Room &room)
+{
+    uint64_t best = 0;
+    if (k > THREADS)
+        return 0;
+    for (int i = threadIdx.x; i < row.n; i += THREADS)
+        best = max((Sum)best, (Sum)make_key(__ldcg(row.logits + i), i));
+    return find_cut(
+        THREADS, (Sum)k, [&](int) { return best; }, [](int) { return (Sum)1; }, room);
+}
+
+/* The key of the k-th best token, 0 where that leaves nothing out. What is below the bound is not counted:
+ * additions to the same bin wait for each other. */
 INLINE uint64_t
 find_top_k(const Row &row, int k, Room &room)
 {
     if (k <= 0 || k >= row.n)
         return 0;
+    uint64_t bound = find_bound(row, k, room);
+    auto find_key = [&](int i) { return make_key(__ldcg(row.logits + i), i); };
     return find_cut(
-        row, (Sum)k, [&](int i) { return make_key(__ldcg(row.logits + i), i); },
-        [](int) { return (Sum)1; }, room);
+        row.n, (Sum)k, find_key, [&](int i) { return (Sum)(find_key(i) >= bound); }, room);
 }
 
 /* sample.h's Philox4x32-10. */
