@@ -6,7 +6,7 @@
 #include "engine/prepare/lower.h"
 #include "engine/prepare/passes.h"
 
-enum { GATED_Y = 3, ATTENTION_O = 6, ATTENTION_WORKSPACE = 7 };
+enum { ATTENTION_O = 6, ATTENTION_WORKSPACE = 7 };
 
 /* Room for the parts of all blocks: heads of a group, their values, greatest and sum in float32. */
 static void
@@ -25,14 +25,14 @@ enlarge_workspace(SundogProgram *program, const SundogOperation *attention)
                                  sundog_program_get_buffer(program, id)->shape[1], needed));
 }
 
-/* What products read, as their first argument. */
+/* What products read, of one matrix or of experts: their first argument. */
 static bool *
 find_product_inputs(const SundogProgram *program)
 {
     bool *is_input = g_new0(bool, sundog_program_get_n_buffers(program) + 1);
     for (uint32_t i = 0; i < sundog_program_get_n_operations(program); i++) {
         const SundogOperation *operation = sundog_program_get_operation(program, i);
-        if (sundog_lower_is_product(operation->kind))
+        if (sundog_lower_is_product(operation->kind) || operation->kind == SUNDOG_OP_GATHER_EXPERTS)
             is_input[operation->arguments[0]] = true;
     }
     return is_input;
@@ -61,9 +61,10 @@ sundog_pass_cuda(SundogProgram *program)
         SundogBufferId result = find_result(operation);
         if (chooses && result != SUNDOG_BUFFER_NONE && is_product_input[result])
             sundog_program_set_buffer_dtype(program, result, SUNDOG_DTYPE_BF16);
-        if (operation->kind == SUNDOG_OP_LINEAR_GATED)
-            sundog_program_set_buffer_dtype(program, operation->arguments[GATED_Y],
-                                            SUNDOG_DTYPE_BF16);
+        if (operation->kind == SUNDOG_OP_LINEAR_GATED ||
+            operation->kind == SUNDOG_OP_GATHER_EXPERTS ||
+            operation->kind == SUNDOG_OP_LINEAR_GATED_EXPERTS)
+            sundog_program_set_buffer_dtype(program, result, SUNDOG_DTYPE_BF16);
         if (operation->kind == SUNDOG_OP_ATTENTION) {
             sundog_program_set_buffer_dtype(program, operation->arguments[ATTENTION_O],
                                             SUNDOG_DTYPE_BF16);

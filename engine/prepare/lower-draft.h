@@ -42,6 +42,11 @@ typedef struct {
         SundogCudaEmbed embed;
         SundogCudaRmsNorm rms_norm;
         SundogCudaElements elements;
+        SundogCudaRoute route;
+        SundogCudaPlanExperts plan_experts;
+        SundogCudaGatherExperts gather_experts;
+        SundogCudaExpertLinear expert_linear;
+        SundogCudaCombineExperts combine_experts;
         SundogCudaGatherRows gather_rows;
         SundogCudaPlanAttention plan_attention;
         SundogCudaAttention attention;

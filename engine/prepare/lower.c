@@ -14,6 +14,7 @@
 #include "engine/prepare/lower-chain.h"
 #include "engine/prepare/lower-draft.h"
 #include "engine/prepare/lower-elements.h"
+#include "engine/prepare/lower-experts.h"
 #include "engine/prepare/lower-products.h"
 #include "kernels/contract/cubins.h"
 #include "kernels/contract/paged-cache.h"
@@ -22,9 +23,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const sundog_lower_modules[] = {"attention", "chain",     "elements", "flash",
-                                            "linear",    "rows",      "sample",   "step",
-                                            "wide",      "warpgroup", NULL};
+const char *const sundog_lower_modules[] = {"attention", "chain",  "elements",  "experts",
+                                            "flash",     "linear", "rows",      "sample",
+                                            "step",      "wide",   "warpgroup", NULL};
 
 #define NO_TOKENS_LIMIT INT32_MAX
 
@@ -195,6 +196,8 @@ lower_next(SundogLowering *lowering, uint32_t index)
             sundog_lower_product(lowering, index, NULL, operation);
         else if (sundog_lower_is_elements(operation->kind))
             sundog_lower_elements(lowering, index, operation);
+        else if (sundog_lower_is_experts(operation->kind))
+            sundog_lower_experts(lowering, index, operation);
         else
             sundog_lowering_fail(lowering, "the operation %s has no CUDA kernel",
                                  sundog_operations[operation->kind].name);

@@ -274,6 +274,64 @@ typedef struct {
     float number;
 } SundogCudaElements;
 
+/* experts.h */
+#define SUNDOG_CUDA_MAX_EXPERTS 1024
+#define SUNDOG_CUDA_EXPERT_THREADS 128
+
+typedef struct {
+    const void *logits; /* f32 [T, X] */
+    const void *bias;   /* f32 [X], or NULL */
+    const void *scales; /* the same */
+    void *choices;      /* i32 [T, U] */
+    void *weights;      /* f32 [T, U] */
+    int32_t n_experts;
+    int32_t n_used;
+    int32_t is_sigmoid;
+    int32_t n_groups;
+    int32_t n_groups_used;
+    int32_t group_best;
+    int32_t renormalizes;
+    float scale;
+} SundogCudaRoute;
+
+typedef struct {
+    const void *choices;
+    void *work; /* i32 [W, 8] */
+    int32_t n_choices;
+    int32_t n_entries;
+    int32_t n_experts;
+} SundogCudaPlanExperts;
+
+typedef struct {
+    const void *x; /* bf16 [T, K] */
+    const void *work;
+    void *y; /* bf16 [6 W, K] */
+    int32_t n_tokens;
+    int32_t n_columns;
+    int32_t n_used;
+} SundogCudaGatherExperts;
+
+/* Of one matrix, y f32 [A, N]; or of gate and up, y bf16 [6 W, N]. */
+typedef struct {
+    const void *a;       /* bf16 [6 W, K] */
+    const void *w[2];    /* in tiles, [X N, K] */
+    const void *bias[2]; /* f32 [X N], or NULL */
+    const void *work;
+    void *y;
+    int32_t n_columns;
+    int32_t n_rows; /* of one expert */
+    int32_t function;
+} SundogCudaExpertLinear;
+
+typedef struct {
+    const void *x;        /* f32 [A, N] */
+    const void *weights;  /* f32 [T, U] */
+    const void *residual; /* f32 [T, N], or NULL */
+    void *y;              /* f32 [T, N] */
+    int32_t n_columns;
+    int32_t n_used;
+} SundogCudaCombineExperts;
+
 typedef struct {
     const void *x;
     const void *rows;

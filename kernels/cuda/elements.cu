@@ -2,9 +2,8 @@
  * The contracts of their names say what they compute; sums have the contracts' order, so results have the
  * host's bits where they are float32. */
 
-#include "kernels/cuda/device.cuh"
+#include "kernels/cuda/gate.cuh"
 
-#include "kernels/contract/gate.h"
 #include "kernels/contract/sigmoid-mul.h"
 
 INLINE float
@@ -97,25 +96,6 @@ sundog_sigmoid_mul(const __grid_constant__ SundogCudaElements p)
         p, [&](int k) { return sundog_sigmoid(load_shared(p, 0, k)) * load_column(p, 1, k); });
 }
 
-INLINE float
-gated(int function, float gate, float up)
-{
-    switch (function) {
-    case SUNDOG_GATE_GELU_TANH:
-        return sundog_gelu_tanh(gate) * up;
-    case SUNDOG_GATE_CLAMPED:
-        return sundog_clamped(gate, up);
-    case SUNDOG_GATE_RELU:
-        return sundog_relu(gate) * up;
-    case SUNDOG_GATE_GELU:
-        return sundog_gelu(gate) * up;
-    case SUNDOG_GATE_TANH:
-        return sundog_tanh(gate) * up;
-    default:
-        return sundog_silu(gate) * up;
-    }
-}
-
 SUNDOG_ENTRY
 sundog_gate(const __grid_constant__ SundogCudaElements p)
 {
@@ -123,7 +103,7 @@ sundog_gate(const __grid_constant__ SundogCudaElements p)
         p,
         [&](int k) {
             float up = p.x[1] != NULL ? load_column(p, 1, k) : 1.0f;
-            return gated(p.integers[0], load_column(p, 0, k), up);
+            return gate_value(p.integers[0], load_column(p, 0, k), up);
         });
 }
 
