@@ -11,6 +11,9 @@
 
 #include "kernels/cuda/chain.cuh"
 
+/* Older targets have no bulk copies, and their launch lists no chains. */
+#if __CUDA_ARCH__ >= 900
+
 #define PANEL_ROWS 16
 #define SLOT_BLOCKS SUNDOG_CUDA_CHAIN_SLOT_BLOCKS
 #define WARP_THREADS 32
@@ -440,7 +443,6 @@ template <class C>
 INLINE void
 run_chain(const SundogCudaChain &p)
 {
-#if __CUDA_ARCH__ >= 900
     extern __shared__ __align__(128) char shared[];
     int warp = threadIdx.x / WARP_THREADS;
     ChainRoom room = find_chain_room<C>(p, shared);
@@ -462,7 +464,6 @@ run_chain(const SundogCudaChain &p)
         multiply_links<C>(p, room, flag);
     else
         finish_links<C>(p, room, warp - CHAIN_WARPS - 1, flag);
-#endif
 }
 
 /* Of one token with few registers, as it was measured. */
@@ -480,3 +481,5 @@ run_chain(const SundogCudaChain &p)
 
 ENTRIES(q8_0, SUNDOG_LAYOUT_TILE16_Q8_0)
 ENTRIES(q4_1, SUNDOG_LAYOUT_TILE16_Q4_1)
+
+#endif
