@@ -79,8 +79,10 @@ operations_to_json(const SundogVerifyReport *report)
 static void
 add_report(JsonObject *object, const SundogVerifyReport *report)
 {
-    json_object_set_string_member(object, "kernels", report->kernels);
-    json_object_set_object_member(object, "operations", operations_to_json(report));
+    if (report->kernels != NULL) {
+        json_object_set_string_member(object, "kernels", report->kernels);
+        json_object_set_object_member(object, "operations", operations_to_json(report));
+    }
     json_object_set_int_member(object, "positions", report->n_positions);
     json_object_set_int_member(object, "unequal_positions", report->n_unequal);
     json_object_set_int_member(object, "not_finite_positions", report->n_not_finite);
@@ -97,7 +99,8 @@ tell(const char *name, const SundogVerifyReport *report)
 {
     sundog_terminal_progress_end();
     if (report != NULL && !sundog_command_json) {
-        print_operations(report);
+        if (report->kernels != NULL)
+            print_operations(report);
         print_steps(report);
     }
     if (report != NULL && report->problems != NULL) {

@@ -139,11 +139,27 @@ match_state(const SundogCore *core, const SundogProgram *program, GError **error
     return true;
 }
 
+/* Contracts let many results be bf16; of the kernels only those for CUDA write all of them. */
+static bool
+check_target(const SundogCore *core, const SundogProgram *program, const SundogBuffer *buffer,
+             GError **error)
+{
+    if (!sundog_core_is_for_host(core) || buffer->role == SUNDOG_BUFFER_STATE ||
+        buffer->dtype != SUNDOG_DTYPE_BF16)
+        return true;
+    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+                "program \"%s\" has \"%s\" in bf16, which the target \"%s\" has in its cache alone",
+                sundog_program_get_name(program), buffer->name, core->manifest.info.target);
+    return false;
+}
+
 static bool
 match_buffers(const SundogCore *core, const SundogProgram *program, GError **error)
 {
     for (SundogBufferId id = 0; id < sundog_program_get_n_buffers(program); id++) {
         const SundogBuffer *buffer = sundog_program_get_buffer(program, id);
+        if (!check_target(core, program, buffer, error))
+            return false;
         if (buffer->role == SUNDOG_BUFFER_WEIGHT && !match_weight(core, program, buffer, error))
             return false;
     }

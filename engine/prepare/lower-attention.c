@@ -111,25 +111,33 @@ sundog_lower_rope_cache(SundogLowering *lowering, uint32_t index, const SundogOp
     sundog_draft_finish(lowering, &draft, "sundog_rope_cache");
 }
 
+/* Places of attention's parameters and arguments. */
+enum { HEAD_DIM = 2, SCALE, WINDOW, SOFTCAP, CHUNK, BOTH_WAYS };
+enum { SINKS = 8 };
+
 /* What no kernel does is refused by name. */
 static void
 check_attention(SundogLowering *lowering, const SundogOperation *operation)
 {
-    int64_t head_dim = operation->parameters[2].i;
-    if (operation->parameters[4].i > 0 || operation->parameters[6].i > 0 ||
-        operation->parameters[7].i > 0 || operation->parameters[5].f > 0 ||
-        operation->arguments[8] != SUNDOG_BUFFER_NONE)
-        sundog_lowering_fail(lowering, "attention with a %s has no CUDA kernel",
-                             operation->parameters[4].i > 0   ? "window"
-                             : operation->parameters[6].i > 0 ? "chunk"
-                             : operation->parameters[5].f > 0 ? "soft cap"
-                             : operation->parameters[7].i > 0 ? "view both ways"
-                                                              : "sink");
-    if (head_dim != 64 && head_dim != 128)
+    int64_t head_dim = operation->parameters[HEAD_DIM].i;
+    if (operation->parameters[BOTH_WAYS].i > 0)
+        sundog_lowering_fail(lowering, "attention with a view both ways has no CUDA kernel");
+    if (head_dim > SUNDOG_CUDA_ATTEND_MAX_DIM)
         sundog_lowering_fail(lowering,
                              "attention over heads of %" G_GINT64_FORMAT
-                             " has no CUDA kernel; known are 64 and 128",
-                             head_dim);
+                             " has no CUDA kernel; the most are %d",
+                             head_dim, SUNDOG_CUDA_ATTEND_MAX_DIM);
+    if (sundog_lowering_get_buffer(lowering, operation->arguments[4])->dtype != SUNDOG_DTYPE_BF16)
+        sundog_lowering_fail(lowering, "attention over pages that are not bf16 has no CUDA kernel");
+}
+
+bool
+sundog_lower_knows_heads(const SundogOperation *operation)
+{
+    const SundogParameter *p = operation->parameters;
+    return (p[HEAD_DIM].i == 64 || p[HEAD_DIM].i == 128) && p[WINDOW].i == 0 && p[CHUNK].i == 0 &&
+           p[BOTH_WAYS].i == 0 && !(p[SOFTCAP].f > 0) &&
+           operation->arguments[SINKS] == SUNDOG_BUFFER_NONE;
 }
 
 /* Tiles of all sequences, as many as there can be. */
@@ -239,6 +247,46 @@ lower_pages(SundogLowering *lowering, uint32_t index, const SundogOperation *rop
     sundog_draft_finish(lowering, &draft, entry);
 }
 
+/* Any heads: a block a row and a head. */
+static void
+lower_attend(SundogLowering *lowering, uint32_t index, const SundogOperation *operation)
+{
+    SundogDraft draft;
+    const SundogBufferId *a = operation->arguments;
+    const SundogParameter *p = operation->parameters;
+    sundog_draft_begin(lowering, &draft, index, 1, "attend", sizeof(SundogCudaAttend));
+    draft.parameters.attend =
+        (SundogCudaAttend){.n_columns = (int32_t)sundog_lowering_get_columns(lowering, a[0]),
+                           .n_heads = (int32_t)p[0].i,
+                           .n_kv_heads = (int32_t)p[1].i,
+                           .head_dim = (int32_t)p[HEAD_DIM].i,
+                           .window = (int32_t)p[WINDOW].i,
+                           .chunk = (int32_t)p[CHUNK].i,
+                           .scale = (float)p[SCALE].f,
+                           .softcap = (float)p[SOFTCAP].f};
+    SUNDOG_DRAFT_READ(SundogCudaAttend, qkv, a[0]);
+    SUNDOG_DRAFT_READ(SundogCudaAttend, page_table, a[2]);
+    SUNDOG_DRAFT_READ(SundogCudaAttend, tiles, a[3]);
+    SUNDOG_DRAFT_READ(SundogCudaAttend, k_pages, a[4]);
+    SUNDOG_DRAFT_READ(SundogCudaAttend, v_pages, a[5]);
+    SUNDOG_DRAFT_WRITE(SundogCudaAttend, o, a[6]);
+    SUNDOG_DRAFT_READ(SundogCudaAttend, sinks, a[SINKS]);
+    SUNDOG_DRAFT_VALUE(SundogCudaAttend, sequence_pages,
+                       sundog_lowering_variable(lowering, SUNDOG_VARIABLE_SEQUENCE_PAGES));
+    draft.launch.grid[0] = lowering->kind->one_row
+                               ? sundog_lowering_variable(lowering, SUNDOG_VARIABLE_TOKENS)
+                               : count_tiles(lowering);
+    draft.launch.grid[1] = sundog_lowering_constant(
+        lowering, lowering->kind->one_row ? 1 : SUNDOG_ATTENTION_TILE_ROWS);
+    draft.launch.grid[2] = sundog_lowering_constant(lowering, p[0].i);
+    draft.launch.n_threads = SUNDOG_CUDA_ATTEND_THREADS;
+    int share = 2;
+    while (share * 32 < p[HEAD_DIM].i)
+        share *= 2;
+    g_autofree char *entry = g_strdup_printf("sundog_attend_%d", share);
+    sundog_draft_finish(lowering, &draft, entry);
+}
+
 void
 sundog_lower_attention(SundogLowering *lowering, uint32_t index, const SundogOperation *rope,
                        const SundogOperation *operation)
@@ -246,7 +294,9 @@ sundog_lower_attention(SundogLowering *lowering, uint32_t index, const SundogOpe
     check_attention(lowering, operation);
     if (lowering->failed)
         return;
-    if (suits_flash(lowering, operation))
+    if (!sundog_lower_knows_heads(operation))
+        lower_attend(lowering, index, operation);
+    else if (suits_flash(lowering, operation))
         lower_flash(lowering, index, operation);
     else
         lower_pages(lowering, index, rope, operation);

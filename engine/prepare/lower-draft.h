@@ -50,6 +50,7 @@ typedef struct {
         SundogCudaGatherRows gather_rows;
         SundogCudaPlanAttention plan_attention;
         SundogCudaAttention attention;
+        SundogCudaAttend attend;
         SundogCudaFlash flash;
         SundogCudaSample sample;
     } parameters;

@@ -23,11 +23,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const sundog_lower_modules[] = {"attention", "chain",  "elements",  "experts",
-                                            "flash",     "linear", "rows",      "sample",
-                                            "step",      "wide",   "warpgroup", NULL};
+const char *const sundog_lower_modules[] = {"attend", "attention", "chain", "elements", "experts",
+                                            "flash",  "linear",    "rows",  "sample",   "step",
+                                            "wide",   "warpgroup", NULL};
 
 #define NO_TOKENS_LIMIT INT32_MAX
+enum { ROPE_DIMS = 3 };
 
 static const SundogLoweringKind kinds[] = {
     {1, 1, true},
@@ -157,8 +158,6 @@ lower_next(SundogLowering *lowering, uint32_t index)
     uint32_t n_chained = sundog_lower_chain(lowering, index);
     if (n_chained > 0)
         return n_chained;
-    if (operation->kind == SUNDOG_OP_ROPE_CACHE && operation->parameters[3].i == 0)
-        sundog_lowering_fail(lowering, "attention without rotary embedding has no CUDA kernel");
     switch (operation->kind) {
     case SUNDOG_OP_EMBED:
         lower_embed(lowering, index, operation);
@@ -182,7 +181,8 @@ lower_next(SundogLowering *lowering, uint32_t index)
         return 2;
     }
     case SUNDOG_OP_ROPE_CACHE:
-        if (!lowering->kind->one_row || next == NULL || next->kind != SUNDOG_OP_ATTENTION) {
+        if (!lowering->kind->one_row || next == NULL || next->kind != SUNDOG_OP_ATTENTION ||
+            operation->parameters[ROPE_DIMS].i == 0 || !sundog_lower_knows_heads(next)) {
             sundog_lower_rope_cache(lowering, index, operation);
             return 1;
         }

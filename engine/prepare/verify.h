@@ -8,8 +8,8 @@
  *   quality      the fused program's distributions against those of the recipe's unfused program in
  *                float32, which the core carries
  *
- * Of a core for a GPU the operations are the host's on the same weights, and the whole steps the GPU's, whose
- * distributions are held to the same bounds.
+ * Of a core for a GPU whole steps alone, whose distributions are held to the same bounds: the plain kernels
+ * do not write the types that its programs have.
  *
  * Runs on the calling thread with a pool of its own for whole steps; minutes for large models.
  */
@@ -34,7 +34,7 @@ typedef struct {
 } SundogVerifyOperation;
 
 typedef struct {
-    const char *kernels; /* "avx512-vnni": the set that was compared with "plain" */
+    const char *kernels; /* "avx512-vnni": the set that was compared with "plain"; NULL: none was */
     SundogVerifyOperation operations[SUNDOG_N_OPERATIONS];
 
     uint32_t n_positions;   /* whose logits were compared */

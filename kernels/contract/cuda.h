@@ -377,6 +377,29 @@ typedef struct {
     float scale;
 } SundogCudaAttention;
 
+/* Attention of heads of any size up to 512, with all that attention.h knows but views both ways. */
+#define SUNDOG_CUDA_ATTEND_THREADS 256
+#define SUNDOG_CUDA_ATTEND_MAX_DIM 512
+
+typedef struct {
+    const void *qkv; /* f32 [T, n_columns], queries first */
+    const void *page_table;
+    const void *tiles;
+    const void *k_pages;
+    const void *v_pages;
+    const void *sinks; /* f32 [H], or NULL */
+    void *o;           /* bf16 [T, H C] */
+    int32_t n_columns;
+    int32_t n_heads;
+    int32_t n_kv_heads;
+    int32_t head_dim;
+    int32_t sequence_pages;
+    int32_t window;
+    int32_t chunk;
+    float scale;
+    float softcap;
+} SundogCudaAttend;
+
 /* Attention of many rows by warpgroups: pages of keys and of values come in boxes of one head, as rows of
  * 64 positions and of 64 dimensions. Threads of a block, pairs of a row and a head that it has, positions
  * that it attends to at once, pages of these in the rings of keys and of values. */

@@ -42,7 +42,8 @@ typedef struct {
 
 /*
  * Activations: where a comment says f32 or a8, the output of a norm, the input of a product, hidden
- * and attended values may be bf16 instead, as the CUDA kernels take them.
+ * and attended values may be bf16 instead, as the CUDA kernels take them; and there all that is computed
+ * element by element, or by layer_norm, group_norm and gated_norm, but not in place.
  *
  * X(NAME, text, version, ARGUMENTS, PARAMETERS) with ARGUMENTS of A(name, access) and PARAMETERS of
  * I(name) or F(name). The order here is the order in SundogCall.
