@@ -50,6 +50,43 @@ find_result(const SundogOperation *operation)
     return result;
 }
 
+/* A buffer like another, in bf16. */
+static SundogBufferId
+add_rounded(SundogProgram *program, SundogBufferId id, uint32_t index)
+{
+    g_autofree char *name =
+        g_strdup_printf("%s.rounded.%u", sundog_program_get_buffer(program, id)->name, index);
+    SundogBuffer rounded = *sundog_program_get_buffer(program, id);
+    rounded.name = name;
+    rounded.role = SUNDOG_BUFFER_TEMPORARY;
+    rounded.dtype = SUNDOG_DTYPE_BF16;
+    return sundog_program_add_buffer(program, &rounded);
+}
+
+/* Products of float32, such as those of a residual stream that no norm comes before, get it rounded. */
+static void
+round_inputs(SundogProgram *program)
+{
+    uint32_t n = sundog_program_get_n_operations(program), n_made = 0;
+    g_autofree SundogOperation *operations = g_new(SundogOperation, 2 * n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        SundogOperation operation = *sundog_program_get_operation(program, i);
+        SundogBufferId x = operation.arguments[0];
+        if (sundog_lower_is_product(operation.kind) &&
+            sundog_program_get_buffer(program, x)->dtype == SUNDOG_DTYPE_F32) {
+            operation.arguments[0] = add_rounded(program, x, i);
+            SundogOperation scale = {.kind = SUNDOG_OP_SCALE, .parameters = {{.f = 1}}};
+            for (int a = 0; a < SUNDOG_MAX_ARGUMENTS; a++)
+                scale.arguments[a] = SUNDOG_BUFFER_NONE;
+            scale.arguments[0] = x;
+            scale.arguments[1] = operation.arguments[0];
+            operations[n_made++] = scale;
+        }
+        operations[n_made++] = operation;
+    }
+    sundog_program_set_operations(program, operations, n_made);
+}
+
 void
 sundog_pass_cuda(SundogProgram *program)
 {
@@ -71,4 +108,5 @@ sundog_pass_cuda(SundogProgram *program)
             enlarge_workspace(program, operation);
         }
     }
+    round_inputs(program);
 }
