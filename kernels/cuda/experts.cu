@@ -282,22 +282,16 @@ load_columns(const uint16_t *row, bool is_there, int first, int n_columns)
     return x;
 }
 
-/* c += a block of weights times x. */
+/* c += a block of scaled integers times x: sums of 32 columns, and where there are minima those of x. */
 template <int LAYOUT>
 INLINE void
-multiply_block(float (&c)[4], const char *block, const Columns<Tile<LAYOUT>::steps> &x)
+multiply_scaled(float (&c)[4], const char *block, const Columns<Tile<LAYOUT>::steps> &x)
 {
-    using T = Tile<LAYOUT>;
     const uint32_t ones[4] = {0x3f803f80, 0x3f803f80, 0x3f803f80, 0x3f803f80};
     Packed<LAYOUT> packed = load_packed<LAYOUT>(block);
     uint32_t a[4];
-    if constexpr (!T::is_scaled) {
-        unpack_step<LAYOUT>(a, packed, 0);
-        multiply_add(c, a, x.low[0], x.high[0]);
-        return;
-    }
 #pragma unroll
-    for (int group = 0; group < T::steps / 2; group++) {
+    for (int group = 0; group < Tile<LAYOUT>::steps / 2; group++) {
         float raw[4] = {}, sums[4] = {};
 #pragma unroll
         for (int s = group * 2; s < group * 2 + 2; s++) {
@@ -310,6 +304,20 @@ multiply_block(float (&c)[4], const char *block, const Columns<Tile<LAYOUT>::ste
 #pragma unroll
         for (int i = 0; i < 4; i++)
             c[i] = fmaf(scales.d[i / 2], raw[i], fmaf(scales.m[i / 2], sums[i], c[i]));
+    }
+}
+
+/* c += a block of weights times x. */
+template <int LAYOUT>
+INLINE void
+multiply_block(float (&c)[4], const char *block, const Columns<Tile<LAYOUT>::steps> &x)
+{
+    if constexpr (Tile<LAYOUT>::is_scaled) {
+        multiply_scaled<LAYOUT>(c, block, x);
+    } else {
+        uint32_t a[4];
+        unpack_step<LAYOUT>(a, load_packed<LAYOUT>(block), 0);
+        multiply_add(c, a, x.low[0], x.high[0]);
     }
 }
 

@@ -109,8 +109,8 @@ test_tiny(void)
 static void
 test_refused(void)
 {
-    static const char *const names[][2] = {{"tiny/f32-mha.gguf", "has no CUDA kernel"},
-                                           {"tiny/q4_1-gqa-yarn.gguf", "has no CUDA kernel"}};
+    static const char *const names[][2] = {{"tiny/lfm2.gguf", "has no CUDA kernel"},
+                                           {"tiny/deepseek2.gguf", "has no CUDA kernel"}};
     if (skip_without_cubins())
         return;
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""Each tiny model, prepared for a GPU: a core whose launch lists pass all checks, or a refusal by name.
+
+Needs no GPU. What the kernels compute is held to the host on one, by `sundog verify`.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+SOURCE = os.environ['SUNDOG_SOURCE']
+SUNDOG = os.path.join(os.environ['SUNDOG_BUILD'], 'sundog')
+TINY = os.path.join(SOURCE, 'tests/prepare/tiny')
+TARGET = 'sm_90a'
+# Model -> what it waits for.
+REFUSED = {
+    **dict.fromkeys(['falcon-h1', 'granitehybrid', 'hf-bamba', 'hf-granitehybrid', 'hf-lfm2moe', 'hf-nemotron_h_moe',
+                     'lfm2', 'lfm2moe', 'nemotron_h', 'nemotron_h_moe', 'qwen35', 'qwen35moe', 'qwen3next'],
+                    'short_conv has no CUDA kernel'),
+    **dict.fromkeys(['deepseek2', 'deepseek3', 'glm4-flash', 'hf-deepseek3', 'kimi-k2'],
+                    'linear_heads has no CUDA kernel'),
+    'gemma3n': 'match_norm has no CUDA kernel',
+    'bf16-bias-linear': '36 columns, not a multiple of 8',
+    'gemma4': '4 columns, not a multiple of 8',
+    'hf-gemma4': '4 columns, not a multiple of 8',
+    'tq2_0-refused': 'for which there are no kernels',
+}
+
+
+def run(*arguments):
+    return subprocess.run([SUNDOG, *arguments], text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False)
+
+
+def check(name, folder):
+    """What is wrong, or None."""
+    model = os.path.join(TINY, name)
+    core = os.path.join(folder, 'core-' + name)
+    done = run('prepare', model if os.path.isdir(model) else model + '.gguf', '--target', TARGET, '-o', core)
+    reason = REFUSED.get(name)
+    if reason:
+        return None if done.returncode != 0 and reason in done.stdout else done.stdout
+    if done.returncode != 0:
+        return done.stdout
+    # Opens the core, which checks its launch lists against its programs.
+    done = run('inspect', core)
+    return None if done.returncode == 0 and TARGET in done.stdout else done.stdout
+
+
+def list_models():
+    return sorted({entry.removesuffix('.gguf').removesuffix('.json') for entry in os.listdir(TINY)})
+
+
+def main():
+    names = list_models()
+    with tempfile.TemporaryDirectory() as folder:
+        probe = run('prepare', os.path.join(TINY, 'q8_0-head-128.gguf'), '--target', TARGET, '-o',
+                    os.path.join(folder, 'probe'))
+        if 'carries no kernels for the target' in probe.stdout:
+            print(f'1..0 # SKIP built without kernels for {TARGET}')
+            return 0
+        print(f'1..{len(names)}')
+        for i, name in enumerate(names):
+            fault = check(name, folder)
+            print(f'{"not ok" if fault else "ok"} {i + 1} {name}')
+            if fault:
+                print('# ' + fault.strip().replace('\n', '\n# '))
+    unknown = set(REFUSED) - set(names)
+    assert not unknown, f'no such models: {unknown}'
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
