@@ -241,7 +241,7 @@ take_error(const Piece *piece, const SundogPrepareOptions *options, SundogQuanti
     sum->norm += piece->error.norm;
     if (!piece->is_last)
         return true;
-    if (options->quantized != NULL)
+    if (options->quantized != NULL && options->weights != SUNDOG_WEIGHTS_KEEP)
         options->quantized(planned->tensor->name, sundog_gguf_type_name(planned->tensor->type),
                            sundog_gguf_type_name(planned->type),
                            sum->norm > 0 ? sqrt(sum->difference / sum->norm) : 0, options->data);

@@ -16,7 +16,8 @@ typedef enum {
     SUNDOG_ACTIVATIONS_F32,
 } SundogActivations;
 
-/* What becomes of matrices of floats; quantized ones always stay as they are. */
+/* What becomes of matrices of floats. Quantized ones stay as they are; on CUDA what its kernels do not take
+ * is converted (convert.h). */
 typedef enum {
     SUNDOG_WEIGHTS_KEEP,
     SUNDOG_WEIGHTS_Q8, /* Q8_0 */
@@ -45,8 +46,8 @@ typedef struct {
     JsonObject *sampling;
     /* phase is one of "plan", "weights", "text", "sign"; fraction of the whole, 0 to 1. */
     void (*progress)(const char *phase, double fraction, void *data);
-    /* Or NULL: called for each matrix that was quantized, with its types by name, and ||new - old|| /
-     * ||old||. */
+    /* Or NULL: called for each matrix that was quantized because `weights` says so, with its types by name,
+     * and ||new - old|| / ||old||. */
     void (*quantized)(const char *tensor, const char *from, const char *to, double relative_error,
                       void *data);
     void *data;
