@@ -132,10 +132,13 @@ check_attention(SundogLowering *lowering, const SundogOperation *operation)
 }
 
 bool
-sundog_lower_knows_heads(const SundogOperation *operation)
+sundog_lower_knows_heads(const SundogLowering *lowering, const SundogOperation *operation)
 {
     const SundogParameter *p = operation->parameters;
-    return (p[HEAD_DIM].i == 64 || p[HEAD_DIM].i == 128) && p[WINDOW].i == 0 && p[CHUNK].i == 0 &&
+    int64_t n_heads = p[0].i + 2 * p[1].i;
+    return sundog_lowering_get_columns(lowering, operation->arguments[0]) ==
+               n_heads * p[HEAD_DIM].i &&
+           (p[HEAD_DIM].i == 64 || p[HEAD_DIM].i == 128) && p[WINDOW].i == 0 && p[CHUNK].i == 0 &&
            p[BOTH_WAYS].i == 0 && !(p[SOFTCAP].f > 0) &&
            operation->arguments[SINKS] == SUNDOG_BUFFER_NONE;
 }
@@ -294,7 +297,7 @@ sundog_lower_attention(SundogLowering *lowering, uint32_t index, const SundogOpe
     check_attention(lowering, operation);
     if (lowering->failed)
         return;
-    if (!sundog_lower_knows_heads(operation))
+    if (!sundog_lower_knows_heads(lowering, operation))
         lower_attend(lowering, index, operation);
     else if (suits_flash(lowering, operation))
         lower_flash(lowering, index, operation);

@@ -182,7 +182,7 @@ lower_next(SundogLowering *lowering, uint32_t index)
     }
     case SUNDOG_OP_ROPE_CACHE:
         if (!lowering->kind->one_row || next == NULL || next->kind != SUNDOG_OP_ATTENTION ||
-            operation->parameters[ROPE_DIMS].i == 0 || !sundog_lower_knows_heads(next)) {
+            operation->parameters[ROPE_DIMS].i == 0 || !sundog_lower_knows_heads(lowering, next)) {
             sundog_lower_rope_cache(lowering, index, operation);
             return 1;
         }

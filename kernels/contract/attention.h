@@ -39,7 +39,9 @@
  *
  * On CUDA o is bf16 [T, H C], pages are bf16, and the class is another, "chunks of 16": queries, scaled, and
  * weights are rounded to bf16, scores and results are summed in float32 by the tensor cores, chunks of 16
- * positions are merged in rising order, then the parts that several warps and blocks worked on.
+ * positions are merged in rising order, then the parts that several warps and blocks worked on. Heads of other
+ * sizes than 64 and 128, and whatever has a window, a chunk, a cap, sinks or queries alone, round neither: their
+ * pages are merged eight apart, then those eight results.
  *
  * tiles [1 + n, 4] i32, made by plan_attention, which cuts each sequence's rows by 32: row 0 is {n, 0,
  * 0, 0}; row i + 1 is {sequence, first row of the step, n_rows, position of the first row}; rows past

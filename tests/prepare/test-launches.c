@@ -124,6 +124,61 @@ test_refused(void)
     }
 }
 
+/* Lets all attention read queries alone, as layers do that attend to another layer's keys and values. */
+static void
+take_queries_alone(SundogProgram *program)
+{
+    enum { QKV, N_HEADS = 0, HEAD_DIM = 2 };
+    uint32_t n = sundog_program_get_n_operations(program);
+    g_autofree SundogOperation *operations = g_new(SundogOperation, n);
+    for (uint32_t i = 0; i < n; i++) {
+        operations[i] = *sundog_program_get_operation(program, i);
+        const SundogParameter *p = operations[i].parameters;
+        if (operations[i].kind != SUNDOG_OP_ATTENTION)
+            continue;
+        SundogBuffer queries = *sundog_program_get_buffer(program, operations[i].arguments[QKV]);
+        g_autofree char *name = g_strdup_printf("queries.%u", i);
+        queries.name = name;
+        queries.shape[1] = sundog_expression_constant(sundog_program_edit_expressions(program),
+                                                      p[N_HEADS].i * p[HEAD_DIM].i);
+        operations[i].arguments[QKV] = sundog_program_add_buffer(program, &queries);
+    }
+    sundog_program_set_operations(program, operations, n);
+}
+
+static uint32_t
+count_entries(const SundogLaunchList *list, const char *prefix)
+{
+    uint32_t n = 0;
+    for (uint32_t v = 0; v < sundog_launch_list_get_n_variants(list); v++) {
+        const SundogLaunchVariant *variant = sundog_launch_list_get_variant(list, v);
+        for (uint32_t i = 0; i < variant->n_launches; i++)
+            n += g_str_has_prefix(
+                sundog_launch_list_get_launch(list, variant->first_launch + i)->entry, prefix);
+    }
+    return n;
+}
+
+/* The fast kernels step over rows of queries, keys and values. */
+static void
+test_queries_alone(void)
+{
+    g_auto(SundogPlan) plan = {0};
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = fixture_dup_path("tiny/q8_0-head-128.gguf");
+    if (skip_without_cubins())
+        return;
+    plan_make(&plan, path, SUNDOG_ACTIVATIONS_F32);
+    g_assert_cmpuint(count_entries(plan.forward_launches, "sundog_attention_"), >, 0);
+    g_assert_cmpuint(count_entries(plan.forward_launches, "sundog_attend_"), ==, 0);
+    take_queries_alone(plan.forward.program);
+    g_autoptr(SundogLaunchList) list = sundog_lower(plan.forward.program, TARGET, false, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(count_entries(list, "sundog_attend_"), >, 0);
+    g_assert_cmpuint(count_entries(list, "sundog_attention_"), ==, 0);
+    g_assert_cmpuint(count_entries(list, "sundog_flash_"), ==, 0);
+}
+
 /* The same list with one thing changed. */
 typedef void (*Change)(SundogLaunch *launch, SundogLaunchField *fields, SundogLaunchList *list);
 
@@ -339,6 +394,7 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/launches/queries-alone", test_queries_alone);
     g_test_add_func("/launches/smollm2", test_smollm2);
     g_test_add_func("/launches/tiny", test_tiny);
     g_test_add_func("/launches/refused", test_refused);
