@@ -255,7 +255,8 @@ static void
 open_records(Engine *engine, const Arguments *arguments)
 {
     const SundogStepRunner *runner = sundog_replay_runner_get(engine->main.runner);
-    if (!arguments->records || arguments->record_bytes == 0 || runner->page_bytes == 0)
+    if (!arguments->records || arguments->record_bytes == 0 ||
+        runner->state.n_bytes[SUNDOG_STATE_PAGES] == 0)
         return;
     g_autoptr(GError) error = NULL;
     SundogPageRecorderOptions options = {
@@ -263,17 +264,8 @@ open_records(Engine *engine, const Arguments *arguments)
             sundog_record_store_open(arguments->records, (uint64_t)arguments->record_bytes, &error),
         .n_pages = runner->pool_pages,
         .page_tokens = runner->page_tokens,
-        .page_bytes = runner->page_bytes,
-        .read_page = runner->read_page,
-        .write_page = runner->write_page,
-        .window_bytes = runner->window_bytes,
-        .read_window = runner->read_window,
-        .write_window = runner->write_window,
         .n_states = runner->pool_states,
-        .state_bytes = runner->state_bytes,
-        .read_state = runner->read_state,
-        .write_state = runner->write_state,
-        .data = runner->data,
+        .state = runner->state,
     };
     make_record_key(engine, options.key);
     if (options.store)

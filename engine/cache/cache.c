@@ -72,7 +72,7 @@ can_open(const SundogCache *cache, const SundogSequenceState *state, const Sundo
 SundogCache *
 sundog_cache_new(const SundogCacheOptions *options)
 {
-    g_return_val_if_fail(options->copy_page && options->page_tokens > 0, NULL);
+    g_return_val_if_fail(options->state.copy && options->page_tokens > 0, NULL);
     SundogCache *cache = g_new0(SundogCache, 1);
     cache->options = *options;
     cache->pool = sundog_page_pool_new(options->n_pages, options->n_windows);

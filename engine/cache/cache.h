@@ -29,14 +29,11 @@ typedef struct {
     uint32_t page_tokens;
     uint32_t sequence_pages; /* the most a sequence may have */
     int32_t max_kept_pages; /* kept for reuse beyond the running sequences; -1: all that are free */
-    void (*copy_page)(int32_t from, int32_t to, void *data); /* of every layer */
-    void *data;
     int32_t n_windows;      /* pages of windows, the null one included; up to 1: there are none */
     uint32_t window_tokens; /* that a token sees of such layers, itself included */
     uint32_t step_tokens;   /* the most of all sequences in one step */
-    void (*copy_window)(int32_t from, int32_t to, void *data); /* of every such layer */
     int32_t n_states; /* slots of recurrent state, the null one included; up to 1: there is none */
-    void (*copy_state)(int32_t from, int32_t to, void *data);
+    SundogStateAccess state;      /* of which the cache copies alone */
     SundogPageRecorder *recorder; /* borrowed; NULL: what is evicted is gone */
 } SundogCacheOptions;
 

@@ -28,9 +28,17 @@ struct SundogPageRecorder {
     int32_t ring_length;
     NotedState *states; /* [n_states] */
     int32_t n_waiting_states;
-    uint8_t *bytes; /* [page_bytes + window_bytes] or [state_bytes] */
+    uint8_t *bytes; /* of a page and its window, or of a slot */
     bool complained;
 };
+
+/* With its window. */
+static size_t
+count_page_bytes(const SundogPageRecorder *recorder)
+{
+    const size_t *n_bytes = recorder->options.state.n_bytes;
+    return n_bytes[SUNDOG_STATE_PAGES] + n_bytes[SUNDOG_STATE_WINDOWS];
+}
 
 SundogPageRecorder *
 sundog_page_recorder_new(const SundogPageRecorderOptions *options)
@@ -41,7 +49,7 @@ sundog_page_recorder_new(const SundogPageRecorderOptions *options)
     recorder->ring = g_new0(int32_t, (size_t)options->n_pages);
     recorder->states = g_new0(NotedState, (size_t)MAX(options->n_states, 1));
     recorder->bytes =
-        g_malloc(MAX(options->page_bytes + options->window_bytes, options->state_bytes));
+        g_malloc(MAX(count_page_bytes(recorder), options->state.n_bytes[SUNDOG_STATE_SLOTS]));
     return recorder;
 }
 
@@ -63,8 +71,7 @@ record_after(const SundogPageRecorder *recorder, int32_t parent, const uint32_t 
 {
     SundogPrefixRecord record = {.tokens = tokens,
                                  .n_tokens = recorder->options.page_tokens,
-                                 .n_bytes =
-                                     recorder->options.page_bytes + recorder->options.window_bytes};
+                                 .n_bytes = count_page_bytes(recorder)};
     memcpy(record.key, recorder->options.key, sizeof record.key);
     memcpy(record.parent, recorder->pages[parent].name, sizeof record.parent);
     return record;
@@ -107,15 +114,15 @@ bool
 sundog_page_recorder_restore(SundogPageRecorder *recorder, const SundogWindowPages *windows,
                              int32_t parent, int32_t page, const uint32_t *tokens)
 {
-    const SundogPageRecorderOptions *options = &recorder->options;
+    const SundogStateAccess *state = &recorder->options.state;
     SundogPrefixRecord record = record_after(recorder, parent, tokens);
     NotedPage *noted = &recorder->pages[page];
-    if (!sundog_record_store_load(options->store, &record, recorder->bytes))
+    if (!sundog_record_store_load(recorder->options.store, &record, recorder->bytes))
         return false;
-    options->write_page(page, recorder->bytes, options->data);
+    state->write(SUNDOG_STATE_PAGES, page, recorder->bytes, state->data);
     if (windows != NULL)
-        options->write_window(sundog_window_pages_get(windows, page),
-                              recorder->bytes + options->page_bytes, options->data);
+        state->write(SUNDOG_STATE_WINDOWS, sundog_window_pages_get(windows, page),
+                     recorder->bytes + state->n_bytes[SUNDOG_STATE_PAGES], state->data);
     sundog_prefix_record_get_name(&record, noted->name);
     noted->depth = recorder->pages[parent].depth + 1;
     noted->saved = true;
@@ -136,7 +143,7 @@ sundog_page_recorder_note_state(SundogPageRecorder *recorder, int32_t page, int3
 static SundogPrefixRecord
 state_after(const SundogPageRecorder *recorder, const uint8_t parent[SUNDOG_RECORD_HASH_BYTES])
 {
-    SundogPrefixRecord record = {.n_bytes = recorder->options.state_bytes};
+    SundogPrefixRecord record = {.n_bytes = recorder->options.state.n_bytes[SUNDOG_STATE_SLOTS]};
     memcpy(record.key, recorder->options.key, sizeof record.key);
     memcpy(record.parent, parent, sizeof record.parent);
     return record;
@@ -161,11 +168,11 @@ sundog_page_recorder_find_state(const SundogPageRecorder *recorder, int32_t pare
 bool
 sundog_page_recorder_restore_state(SundogPageRecorder *recorder, int32_t page, int32_t slot)
 {
-    const SundogPageRecorderOptions *options = &recorder->options;
+    const SundogStateAccess *state = &recorder->options.state;
     SundogPrefixRecord record = state_after(recorder, recorder->pages[page].name);
-    if (!sundog_record_store_load(options->store, &record, recorder->bytes))
+    if (!sundog_record_store_load(recorder->options.store, &record, recorder->bytes))
         return false;
-    options->write_state(slot, recorder->bytes, options->data);
+    state->write(SUNDOG_STATE_SLOTS, slot, recorder->bytes, state->data);
     return true;
 }
 
@@ -201,22 +208,23 @@ static void
 save_page(SundogPageRecorder *recorder, const SundogWindowPages *windows, int32_t page,
           const uint32_t *tokens)
 {
-    const SundogPageRecorderOptions *options = &recorder->options;
+    const SundogStateAccess *state = &recorder->options.state;
     NotedPage *noted = &recorder->pages[page];
     SundogPrefixRecord record = record_after(recorder, noted->parent, tokens);
-    options->read_page(page, recorder->bytes, options->data);
+    state->read(SUNDOG_STATE_PAGES, page, recorder->bytes, state->data);
     if (windows != NULL)
-        options->read_window(sundog_window_pages_get(windows, page),
-                             recorder->bytes + options->page_bytes, options->data);
+        state->read(SUNDOG_STATE_WINDOWS, sundog_window_pages_get(windows, page),
+                    recorder->bytes + state->n_bytes[SUNDOG_STATE_PAGES], state->data);
     noted->saved = save(recorder, &record);
 }
 
 static void
 save_state(SundogPageRecorder *recorder, int32_t slot)
 {
+    const SundogStateAccess *state = &recorder->options.state;
     const NotedState *noted = &recorder->states[slot];
     SundogPrefixRecord record = state_after(recorder, noted->parent);
-    recorder->options.read_state(slot, recorder->bytes, recorder->options.data);
+    state->read(SUNDOG_STATE_SLOTS, slot, recorder->bytes, state->data);
     save(recorder, &record);
 }
 

@@ -14,6 +14,7 @@
 
 #include "engine/cache/prefix-tree.h"
 #include "engine/cache/record-store.h"
+#include "engine/cache/state-access.h"
 #include "engine/cache/state-pool.h"
 
 typedef struct {
@@ -21,19 +22,8 @@ typedef struct {
     uint8_t key[SUNDOG_RECORD_HASH_BYTES];
     int32_t n_pages; /* of the pool, the null page included */
     uint32_t page_tokens;
-    size_t page_bytes; /* of all layers */
-    /* Between a page and bytes [page_bytes]. */
-    void (*read_page)(int32_t page, void *bytes, void *data);
-    void (*write_page)(int32_t page, const void *bytes, void *data);
-    size_t window_bytes; /* of a page of windows; 0: there are none */
-    /* The same of a page of windows. */
-    void (*read_window)(int32_t page, void *bytes, void *data);
-    void (*write_window)(int32_t page, const void *bytes, void *data);
     int32_t n_states; /* slots of recurrent state, the null one included; up to 1: there is none */
-    size_t state_bytes; /* of all layers */
-    void (*read_state)(int32_t slot, void *bytes, void *data);
-    void (*write_state)(int32_t slot, const void *bytes, void *data);
-    void *data;
+    SundogStateAccess state; /* read and written */
 } SundogPageRecorderOptions;
 
 typedef struct SundogPageRecorder SundogPageRecorder;

@@ -8,6 +8,13 @@ pages_before(const SundogCache *cache, uint32_t n_tokens)
     return n_tokens / cache->options.page_tokens;
 }
 
+static void
+copy_slot(SundogCache *cache, int32_t from, int32_t to)
+{
+    const SundogStateAccess *state = &cache->options.state;
+    state->copy(SUNDOG_STATE_SLOTS, from, to, state->data);
+}
+
 /* Ends a slot's lease with its state kept; on a border of pages a record can follow. */
 static void
 keep_slot(SundogCache *cache, int32_t slot, const SundogSequenceState *state,
@@ -63,7 +70,7 @@ sundog_cache_lease_slot(SundogCache *cache, SundogSequenceState *state, int32_t 
         return true;
     state->slot = sundog_state_pool_lease(cache->states, kept);
     if (state->slot != SUNDOG_NULL_STATE && kept != SUNDOG_NULL_STATE) {
-        cache->options.copy_state(kept, state->slot, cache->options.data);
+        copy_slot(cache, kept, state->slot);
     } else if (kept != SUNDOG_NULL_STATE) {
         sundog_state_pool_take(cache->states, kept);
         state->slot = kept;
@@ -118,7 +125,7 @@ sundog_cache_take_checkpoint(SundogCache *cache, const SundogSequenceState *stat
     int32_t slot = sundog_state_pool_lease(cache->states, SUNDOG_NULL_STATE);
     if (slot == SUNDOG_NULL_STATE)
         return;
-    cache->options.copy_state(state->slot, slot, cache->options.data);
+    copy_slot(cache, state->slot, slot);
     keep_slot(cache, slot, state, tokens);
 }
 
@@ -130,7 +137,7 @@ sundog_cache_guess(SundogCache *cache, SundogSequenceState *state)
     state->safe_slot = sundog_state_pool_lease(cache->states, SUNDOG_NULL_STATE);
     if (state->safe_slot == SUNDOG_NULL_STATE)
         return false;
-    cache->options.copy_state(state->slot, state->safe_slot, cache->options.data);
+    copy_slot(cache, state->slot, state->safe_slot);
     state->n_safe = state->n_valid;
     return true;
 }

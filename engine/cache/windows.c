@@ -20,7 +20,7 @@ sundog_cache_init_windows(SundogCache *cache)
     cache->windows = sundog_page_pool_get_windows(cache->pool);
     if (cache->windows == NULL)
         return;
-    g_assert(options->copy_window && options->window_tokens > 0 && options->n_states <= 1);
+    g_assert(options->window_tokens > 0 && options->n_states <= 1);
     if (options->recorder)
         sundog_window_pages_watch(cache->windows, record_evicted, cache);
     uint32_t n_step_pages =
@@ -96,14 +96,14 @@ sundog_cache_begin_windows(SundogCache *cache, SundogSequenceState *state, uint3
 void
 sundog_cache_copy_page(SundogCache *cache, int32_t from, int32_t to)
 {
-    const SundogCacheOptions *options = &cache->options;
-    options->copy_page(from, to, options->data);
+    const SundogStateAccess *state = &cache->options.state;
+    state->copy(SUNDOG_STATE_PAGES, from, to, state->data);
     if (cache->windows == NULL || sundog_window_pages_get(cache->windows, from) == SUNDOG_NULL_PAGE)
         return;
     sundog_window_pages_hold(cache->windows, from); /* lest the other take it */
     sundog_window_pages_hold(cache->windows, to);
-    options->copy_window(sundog_window_pages_get(cache->windows, from),
-                         sundog_window_pages_get(cache->windows, to), options->data);
+    state->copy(SUNDOG_STATE_WINDOWS, sundog_window_pages_get(cache->windows, from),
+                sundog_window_pages_get(cache->windows, to), state->data);
     sundog_window_pages_let_go(cache->windows, to);
     sundog_window_pages_let_go(cache->windows, from);
 }

@@ -6,7 +6,6 @@
 
 #include "kernels/contract/activation.h"
 #include "kernels/contract/layout.h"
-#include "kernels/contract/paged-cache.h"
 
 struct SundogProgram {
     char *name;
@@ -331,6 +330,17 @@ depends_on(const SundogProgram *program, SundogBufferId id, SundogVariable varia
     return sundog_expression_evaluate(pool, buffer->shape[0], &shape) != one;
 }
 
+SundogVariable
+sundog_state_kind_get_variable(SundogStateKind kind)
+{
+    static const SundogVariable variables[SUNDOG_N_STATE_KINDS] = {
+        [SUNDOG_STATE_PAGES] = SUNDOG_VARIABLE_POOL_PAGES,
+        [SUNDOG_STATE_WINDOWS] = SUNDOG_VARIABLE_WINDOW_PAGES,
+        [SUNDOG_STATE_SLOTS] = SUNDOG_VARIABLE_POOL_STATES,
+    };
+    return variables[kind];
+}
+
 SundogStateKind
 sundog_program_get_state_kind(const SundogProgram *program, SundogBufferId id)
 {
@@ -369,8 +379,8 @@ void
 sundog_program_measure_state(const SundogProgram *program, uint64_t n_bytes[SUNDOG_N_STATE_KINDS])
 {
     SundogShape one = *sundog_program_get_bounds(program);
-    one.values[SUNDOG_VARIABLE_POOL_PAGES] = one.values[SUNDOG_VARIABLE_POOL_STATES] = 1;
-    one.values[SUNDOG_VARIABLE_WINDOW_PAGES] = 1;
+    for (int kind = 0; kind < SUNDOG_N_STATE_KINDS; kind++)
+        one.values[sundog_state_kind_get_variable((SundogStateKind)kind)] = 1;
     memset(n_bytes, 0, SUNDOG_N_STATE_KINDS * sizeof *n_bytes);
     for (SundogBufferId id = 0; id < sundog_program_get_n_buffers(program); id++)
         if (sundog_program_get_buffer(program, id)->role == SUNDOG_BUFFER_STATE)

@@ -9,6 +9,7 @@
 
 #include "engine/core/expression.h"
 #include "kernels/contract/operations.h"
+#include "kernels/contract/paged-cache.h"
 
 typedef enum {
     SUNDOG_BUFFER_INPUT = 1, /* filled by the caller before each step; see step.h */
@@ -100,10 +101,8 @@ typedef struct {
 /* One for each buffer; owned by the caller. */
 SundogLifetime *sundog_program_dup_lifetimes(const SundogProgram *program);
 
-/* Where state lies: in pages, in pages of layers with a window, or in slots, one a sequence. */
-typedef enum { SUNDOG_STATE_PAGES, SUNDOG_STATE_WINDOWS, SUNDOG_STATE_SLOTS } SundogStateKind;
-#define SUNDOG_N_STATE_KINDS 3
-
+/* How many pieces of state of a kind there are, the null one included. */
+SundogVariable sundog_state_kind_get_variable(SundogStateKind kind);
 /* Bytes of state in all buffers of the program together, by kind: of one page or one slot. */
 void sundog_program_measure_state(const SundogProgram *program,
                                   uint64_t n_bytes[SUNDOG_N_STATE_KINDS]);

@@ -19,23 +19,13 @@ typedef struct {
     bool (*read)(SundogReplay *replay, const char *name, void *to, size_t n_bytes, GError **error);
     void (*set_times)(SundogReplay *replay, int64_t *times_ns);
     void (*leave_out)(SundogReplay *replay, uint64_t operations); /* or NULL */
-    /* Both pages have been checked. */
-    void (*copy_page)(SundogReplay *replay, int32_t from, int32_t to);
-    /* NULL where no core has pages of windows. */
-    void (*copy_window)(SundogReplay *replay, int32_t from, int32_t to);
-    /* NULL where no core has recurrent state. Both slots have been checked. */
-    void (*copy_state)(SundogReplay *replay, int32_t from, int32_t to);
-    /* NULL where pages do not leave the device. The page has been checked. */
-    size_t (*get_page_bytes)(const SundogReplay *replay);
-    void (*read_page)(SundogReplay *replay, int32_t page, void *bytes);
-    void (*write_page)(SundogReplay *replay, int32_t page, const void *bytes);
-    /* As pages, of windows and of slots. */
-    size_t (*get_window_bytes)(const SundogReplay *replay);
-    void (*read_window)(SundogReplay *replay, int32_t page, void *bytes);
-    void (*write_window)(SundogReplay *replay, int32_t page, const void *bytes);
-    size_t (*get_state_bytes)(const SundogReplay *replay);
-    void (*read_state)(SundogReplay *replay, int32_t slot, void *bytes);
-    void (*write_state)(SundogReplay *replay, int32_t slot, const void *bytes);
+    /* State by kind, whose pieces have been checked. */
+    void (*copy_state)(SundogReplay *replay, SundogStateKind kind, int32_t from, int32_t to);
+    /* NULL, and the two below, where state does not leave the device. */
+    size_t (*get_state_bytes)(const SundogReplay *replay, SundogStateKind kind);
+    void (*read_state)(SundogReplay *replay, SundogStateKind kind, int32_t piece, void *bytes);
+    void (*write_state)(SundogReplay *replay, SundogStateKind kind, int32_t piece,
+                        const void *bytes);
 } SundogReplayBackend;
 
 /* The head of every backend's own struct. */

@@ -531,9 +531,11 @@ leave_out(SundogReplay *base, uint64_t operations)
         sundog_cuda_launcher_leave_out(((CudaReplay *)base)->launchers[i], operations);
 }
 
+/* Programs of a GPU have pages alone. */
 static void
-copy_page(SundogReplay *base, int32_t from, int32_t to)
+copy_state(SundogReplay *base, SundogStateKind kind, int32_t from, int32_t to)
 {
+    g_return_if_fail(kind == SUNDOG_STATE_PAGES);
     CudaReplay *replay = (CudaReplay *)base;
     uint64_t n_pages = (uint64_t)base->bounds.values[SUNDOG_VARIABLE_POOL_PAGES];
     GHashTableIter iter;
@@ -591,7 +593,7 @@ static const SundogReplayBackend backend = {
     .read = read_buffer,
     .set_times = set_times,
     .leave_out = leave_out,
-    .copy_page = copy_page,
+    .copy_state = copy_state,
 };
 
 static bool

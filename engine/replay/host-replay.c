@@ -250,12 +250,8 @@ typedef struct {
 static Pieces
 get_pieces(const SundogReplay *base, SundogStateKind kind)
 {
-    static const SundogVariable variables[SUNDOG_N_STATE_KINDS] = {
-        [SUNDOG_STATE_PAGES] = SUNDOG_VARIABLE_POOL_PAGES,
-        [SUNDOG_STATE_WINDOWS] = SUNDOG_VARIABLE_WINDOW_PAGES,
-        [SUNDOG_STATE_SLOTS] = SUNDOG_VARIABLE_POOL_STATES,
-    };
-    return (Pieces){((const HostReplay *)base)->states[kind], base->bounds.values[variables[kind]]};
+    return (Pieces){((const HostReplay *)base)->states[kind],
+                    base->bounds.values[sundog_state_kind_get_variable(kind)]};
 }
 
 /* A piece within the place of number i. */
@@ -268,8 +264,9 @@ find_piece(Pieces pieces, guint i, int32_t piece, size_t *n_bytes)
 }
 
 static void
-copy_piece(Pieces pieces, int32_t from, int32_t to)
+copy_state(SundogReplay *base, SundogStateKind kind, int32_t from, int32_t to)
 {
+    Pieces pieces = get_pieces(base, kind);
     for (guint i = 0; i < pieces.places->len; i++) {
         size_t n_bytes;
         const uint8_t *source = find_piece(pieces, i, from, &n_bytes);
@@ -278,8 +275,9 @@ copy_piece(Pieces pieces, int32_t from, int32_t to)
 }
 
 static size_t
-count_bytes(Pieces pieces)
+get_state_bytes(const SundogReplay *base, SundogStateKind kind)
 {
+    Pieces pieces = get_pieces(base, kind);
     size_t n_all = 0, n_bytes;
     for (guint i = 0; i < pieces.places->len; i++) {
         find_piece(pieces, i, 0, &n_bytes);
@@ -289,8 +287,10 @@ count_bytes(Pieces pieces)
 }
 
 static void
-read_piece(Pieces pieces, int32_t piece, uint8_t *to)
+read_state(SundogReplay *base, SundogStateKind kind, int32_t piece, void *bytes)
 {
+    Pieces pieces = get_pieces(base, kind);
+    uint8_t *to = bytes;
     for (guint i = 0; i < pieces.places->len; i++) {
         size_t n_bytes;
         const uint8_t *source = find_piece(pieces, i, piece, &n_bytes);
@@ -300,8 +300,10 @@ read_piece(Pieces pieces, int32_t piece, uint8_t *to)
 }
 
 static void
-write_piece(Pieces pieces, int32_t piece, const uint8_t *from)
+write_state(SundogReplay *base, SundogStateKind kind, int32_t piece, const void *bytes)
 {
+    Pieces pieces = get_pieces(base, kind);
+    const uint8_t *from = bytes;
     for (guint i = 0; i < pieces.places->len; i++) {
         size_t n_bytes;
         uint8_t *to = find_piece(pieces, i, piece, &n_bytes);
@@ -310,29 +312,6 @@ write_piece(Pieces pieces, int32_t piece, const uint8_t *from)
     }
 }
 
-/* The backend's functions of each kind of state. */
-#define FUNCTIONS_OF(name, kind)                                                  \
-    static void copy_##name(SundogReplay *base, int32_t from, int32_t to)         \
-    {                                                                             \
-        copy_piece(get_pieces(base, kind), from, to);                             \
-    }                                                                             \
-    static size_t get_##name##_bytes(const SundogReplay *base)                    \
-    {                                                                             \
-        return count_bytes(get_pieces(base, kind));                               \
-    }                                                                             \
-    static void read_##name(SundogReplay *base, int32_t piece, void *to)          \
-    {                                                                             \
-        read_piece(get_pieces(base, kind), piece, to);                            \
-    }                                                                             \
-    static void write_##name(SundogReplay *base, int32_t piece, const void *from) \
-    {                                                                             \
-        write_piece(get_pieces(base, kind), piece, from);                         \
-    }
-FUNCTIONS_OF(page, SUNDOG_STATE_PAGES)
-FUNCTIONS_OF(window, SUNDOG_STATE_WINDOWS)
-FUNCTIONS_OF(state, SUNDOG_STATE_SLOTS)
-#undef FUNCTIONS_OF
-
 static const SundogReplayBackend backend = {
     .close = close_replay,
     .get_set_name = get_set_name,
@@ -340,15 +319,7 @@ static const SundogReplayBackend backend = {
     .run = run,
     .read = read_buffer,
     .set_times = set_times,
-    .copy_page = copy_page,
-    .copy_window = copy_window,
     .copy_state = copy_state,
-    .get_page_bytes = get_page_bytes,
-    .read_page = read_page,
-    .write_page = write_page,
-    .get_window_bytes = get_window_bytes,
-    .read_window = read_window,
-    .write_window = write_window,
     .get_state_bytes = get_state_bytes,
     .read_state = read_state,
     .write_state = write_state,

@@ -205,103 +205,36 @@ sundog_replay_leave_out(SundogReplay *replay, uint64_t operations)
 }
 
 static bool
-is_page(const SundogReplay *replay, int32_t page)
+is_piece(const SundogReplay *replay, SundogStateKind kind, int32_t piece)
 {
-    return page > SUNDOG_NULL_PAGE && page < replay->bounds.values[SUNDOG_VARIABLE_POOL_PAGES];
+    return piece > 0 && piece < replay->bounds.values[sundog_state_kind_get_variable(kind)];
 }
 
 void
-sundog_replay_copy_page(SundogReplay *replay, int32_t from, int32_t to)
+sundog_replay_copy_state(SundogReplay *replay, SundogStateKind kind, int32_t from, int32_t to)
 {
-    g_return_if_fail(is_page(replay, from) && is_page(replay, to));
-    replay->backend->copy_page(replay, from, to);
-}
-
-static bool
-is_window(const SundogReplay *replay, int32_t page)
-{
-    return page > SUNDOG_NULL_PAGE && page < replay->bounds.values[SUNDOG_VARIABLE_WINDOW_PAGES];
-}
-
-void
-sundog_replay_copy_window(SundogReplay *replay, int32_t from, int32_t to)
-{
-    g_return_if_fail(is_window(replay, from) && is_window(replay, to));
-    g_return_if_fail(replay->backend->copy_window != NULL);
-    replay->backend->copy_window(replay, from, to);
+    g_return_if_fail(is_piece(replay, kind, from) && is_piece(replay, kind, to));
+    replay->backend->copy_state(replay, kind, from, to);
 }
 
 size_t
-sundog_replay_get_window_bytes(const SundogReplay *replay)
+sundog_replay_get_state_bytes(const SundogReplay *replay, SundogStateKind kind)
 {
-    return replay->backend->get_window_bytes != NULL ? replay->backend->get_window_bytes(replay)
-                                                     : 0;
+    return replay->backend->get_state_bytes != NULL ? replay->backend->get_state_bytes(replay, kind)
+                                                    : 0;
 }
 
 void
-sundog_replay_read_window(SundogReplay *replay, int32_t page, void *bytes)
+sundog_replay_read_state(SundogReplay *replay, SundogStateKind kind, int32_t piece, void *bytes)
 {
-    g_return_if_fail(is_window(replay, page));
-    replay->backend->read_window(replay, page, bytes);
+    g_return_if_fail(is_piece(replay, kind, piece));
+    replay->backend->read_state(replay, kind, piece, bytes);
 }
 
 void
-sundog_replay_write_window(SundogReplay *replay, int32_t page, const void *bytes)
+sundog_replay_write_state(SundogReplay *replay, SundogStateKind kind, int32_t piece,
+                          const void *bytes)
 {
-    g_return_if_fail(is_window(replay, page));
-    replay->backend->write_window(replay, page, bytes);
-}
-
-static bool
-is_slot(const SundogReplay *replay, int32_t slot)
-{
-    return slot > 0 && slot < replay->bounds.values[SUNDOG_VARIABLE_POOL_STATES];
-}
-
-void
-sundog_replay_copy_state(SundogReplay *replay, int32_t from, int32_t to)
-{
-    g_return_if_fail(is_slot(replay, from) && is_slot(replay, to));
-    g_return_if_fail(replay->backend->copy_state != NULL);
-    replay->backend->copy_state(replay, from, to);
-}
-
-size_t
-sundog_replay_get_page_bytes(const SundogReplay *replay)
-{
-    return replay->backend->get_page_bytes != NULL ? replay->backend->get_page_bytes(replay) : 0;
-}
-
-void
-sundog_replay_read_page(SundogReplay *replay, int32_t page, void *bytes)
-{
-    g_return_if_fail(is_page(replay, page));
-    replay->backend->read_page(replay, page, bytes);
-}
-
-void
-sundog_replay_write_page(SundogReplay *replay, int32_t page, const void *bytes)
-{
-    g_return_if_fail(is_page(replay, page));
-    replay->backend->write_page(replay, page, bytes);
-}
-
-size_t
-sundog_replay_get_state_bytes(const SundogReplay *replay)
-{
-    return replay->backend->get_state_bytes != NULL ? replay->backend->get_state_bytes(replay) : 0;
-}
-
-void
-sundog_replay_read_state(SundogReplay *replay, int32_t slot, void *bytes)
-{
-    g_return_if_fail(is_slot(replay, slot));
-    replay->backend->read_state(replay, slot, bytes);
-}
-
-void
-sundog_replay_write_state(SundogReplay *replay, int32_t slot, const void *bytes)
-{
-    g_return_if_fail(is_slot(replay, slot));
-    replay->backend->write_state(replay, slot, bytes);
+    g_return_if_fail(is_piece(replay, kind, piece));
+    replay->backend->write_state(replay, kind, piece, bytes);
 }

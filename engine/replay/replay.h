@@ -89,24 +89,15 @@ void sundog_replay_set_times(SundogReplay *replay, int64_t *times_ns);
  * results mean nothing. 0 ends it. Only on a GPU; false elsewhere. */
 bool sundog_replay_leave_out(SundogReplay *replay, uint64_t operations);
 
-/* Copies one page of every layer's keys and values, for a page that is shared and must grow. */
-void sundog_replay_copy_page(SundogReplay *replay, int32_t from, int32_t to);
-/* The same of the layers whose windows have pages of their own. */
-void sundog_replay_copy_window(SundogReplay *replay, int32_t from, int32_t to);
-/* Copies one slot of recurrent state of every layer. */
-void sundog_replay_copy_state(SundogReplay *replay, int32_t from, int32_t to);
-/* Bytes of one page of every layer, by name of the buffer; 0 where pages do not leave the device. */
-size_t sundog_replay_get_page_bytes(const SundogReplay *replay);
-/* Copies a page out, and back in, another page as well. */
-void sundog_replay_read_page(SundogReplay *replay, int32_t page, void *bytes);
-void sundog_replay_write_page(SundogReplay *replay, int32_t page, const void *bytes);
-/* The same of one page of windows, of all layers that have such. */
-size_t sundog_replay_get_window_bytes(const SundogReplay *replay);
-void sundog_replay_read_window(SundogReplay *replay, int32_t page, void *bytes);
-void sundog_replay_write_window(SundogReplay *replay, int32_t page, const void *bytes);
-/* The same of one slot of recurrent state of every layer. */
-size_t sundog_replay_get_state_bytes(const SundogReplay *replay);
-void sundog_replay_read_state(SundogReplay *replay, int32_t slot, void *bytes);
-void sundog_replay_write_state(SundogReplay *replay, int32_t slot, const void *bytes);
+/* State by kind: a piece is a page, a page of windows or a slot of recurrent state, in every layer that has such,
+ * and none of them the null one. Copies one to another, where a page is shared and must grow. */
+void sundog_replay_copy_state(SundogReplay *replay, SundogStateKind kind, int32_t from, int32_t to);
+/* Bytes of a piece, by name of the buffer; 0 where there is none, or it does not leave the device. */
+size_t sundog_replay_get_state_bytes(const SundogReplay *replay, SundogStateKind kind);
+/* Copies a piece out, and back in, another one as well. */
+void sundog_replay_read_state(SundogReplay *replay, SundogStateKind kind, int32_t piece,
+                              void *bytes);
+void sundog_replay_write_state(SundogReplay *replay, SundogStateKind kind, int32_t piece,
+                               const void *bytes);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogReplay, sundog_replay_close)

@@ -258,19 +258,7 @@ sundog_core_drafter_new(const SundogCoreDrafterOptions *options)
                                     .free = free_drafter};
     drafter->options = *options;
     drafter->n_vocabulary = MIN(options->n_vocabulary, runner->n_vocabulary);
-    drafter->cache =
-        sundog_cache_new(&(SundogCacheOptions){.n_pages = runner->pool_pages,
-                                               .page_tokens = runner->page_tokens,
-                                               .sequence_pages = runner->max.sequence_pages,
-                                               .max_kept_pages = -1,
-                                               .copy_page = runner->copy_page,
-                                               .n_windows = runner->window_pages,
-                                               .window_tokens = runner->window_tokens,
-                                               .step_tokens = runner->max.n_tokens,
-                                               .copy_window = runner->copy_window,
-                                               .n_states = runner->pool_states,
-                                               .copy_state = runner->copy_state,
-                                               .data = runner->data});
+    drafter->cache = sundog_step_runner_make_cache(runner, -1, NULL);
     drafter->context_length = (uint32_t)MIN(sundog_cache_get_n_pages(drafter->cache),
                                             (int64_t)runner->max.sequence_pages) *
                               runner->page_tokens;

@@ -55,66 +55,21 @@ end_sample(void *data, GError **error)
 }
 
 static void
-copy_page(int32_t from, int32_t to, void *data)
+copy_state(SundogStateKind kind, int32_t from, int32_t to, void *data)
 {
-    SundogReplayRunner *runner = data;
-    sundog_replay_copy_page(runner->replay, from, to);
+    sundog_replay_copy_state(((SundogReplayRunner *)data)->replay, kind, from, to);
 }
 
 static void
-copy_window(int32_t from, int32_t to, void *data)
+read_state(SundogStateKind kind, int32_t piece, void *bytes, void *data)
 {
-    SundogReplayRunner *runner = data;
-    sundog_replay_copy_window(runner->replay, from, to);
+    sundog_replay_read_state(((SundogReplayRunner *)data)->replay, kind, piece, bytes);
 }
 
 static void
-read_window(int32_t page, void *bytes, void *data)
+write_state(SundogStateKind kind, int32_t piece, const void *bytes, void *data)
 {
-    SundogReplayRunner *runner = data;
-    sundog_replay_read_window(runner->replay, page, bytes);
-}
-
-static void
-write_window(int32_t page, const void *bytes, void *data)
-{
-    SundogReplayRunner *runner = data;
-    sundog_replay_write_window(runner->replay, page, bytes);
-}
-
-static void
-copy_state(int32_t from, int32_t to, void *data)
-{
-    SundogReplayRunner *runner = data;
-    sundog_replay_copy_state(runner->replay, from, to);
-}
-
-static void
-read_page(int32_t page, void *bytes, void *data)
-{
-    SundogReplayRunner *runner = data;
-    sundog_replay_read_page(runner->replay, page, bytes);
-}
-
-static void
-write_page(int32_t page, const void *bytes, void *data)
-{
-    SundogReplayRunner *runner = data;
-    sundog_replay_write_page(runner->replay, page, bytes);
-}
-
-static void
-read_state(int32_t slot, void *bytes, void *data)
-{
-    SundogReplayRunner *runner = data;
-    sundog_replay_read_state(runner->replay, slot, bytes);
-}
-
-static void
-write_state(int32_t slot, const void *bytes, void *data)
-{
-    SundogReplayRunner *runner = data;
-    sundog_replay_write_state(runner->replay, slot, bytes);
+    sundog_replay_write_state(((SundogReplayRunner *)data)->replay, kind, piece, bytes);
 }
 
 /* On the host a token's bits do not depend on the rows beside it, so a guess that proves right is the
@@ -206,10 +161,6 @@ add_states(SundogReplayRunner *runner, const SundogCore *core)
     table->pool_states =
         (int32_t)sundog_replay_get_bounds(runner->replay)->values[SUNDOG_VARIABLE_POOL_STATES];
     table->state_slot = sundog_replay_get_buffer(runner->replay, "state_slot");
-    table->copy_state = copy_state;
-    table->state_bytes = sundog_replay_get_state_bytes(runner->replay);
-    table->read_state = read_state;
-    table->write_state = write_state;
     table->max.n_sequences = MIN(table->max.n_sequences, (uint32_t)table->pool_states - 1);
 }
 
@@ -224,10 +175,6 @@ add_windows(SundogReplayRunner *runner, const SundogCore *core)
     table->window_pages =
         (int32_t)sundog_replay_get_bounds(runner->replay)->values[SUNDOG_VARIABLE_WINDOW_PAGES];
     table->window_table = sundog_replay_get_buffer(runner->replay, "window_table");
-    table->copy_window = copy_window;
-    table->window_bytes = sundog_replay_get_window_bytes(runner->replay);
-    table->read_window = read_window;
-    table->write_window = write_window;
 }
 
 SundogReplayRunner *
@@ -248,14 +195,14 @@ sundog_replay_runner_new(SundogReplay *replay, const SundogCore *core, GError **
         .sample = sample,
         .begin_sample = sundog_replay_can_begin(replay) ? begin_sample : NULL,
         .end_sample = end_sample,
-        .copy_page = copy_page,
-        .page_bytes = sundog_replay_get_page_bytes(replay),
         .n_outputs = sundog_core_get_info(core)->n_outputs,
         .n_token_types = sundog_core_get_info(core)->n_token_types,
-        .read_page = read_page,
-        .write_page = write_page,
         .data = runner,
+        .state = {.copy = copy_state, .read = read_state, .write = write_state, .data = runner},
     };
+    for (int kind = 0; kind < SUNDOG_N_STATE_KINDS; kind++)
+        runner->table.state.n_bytes[kind] =
+            sundog_replay_get_state_bytes(replay, (SundogStateKind)kind);
     const char *missing = find_buffers(runner);
     if (!missing && !find_result(runner))
         missing = "result";

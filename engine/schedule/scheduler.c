@@ -86,19 +86,7 @@ sundog_scheduler_new(const SundogSchedulerOptions *options, const SundogStepRunn
     scheduler->runner = runner;
     scheduler->outbox = sundog_outbox_new(outbox, runner->max.n_logit_rows);
     scheduler->cache =
-        sundog_cache_new(&(SundogCacheOptions){.n_pages = runner->pool_pages,
-                                               .page_tokens = runner->page_tokens,
-                                               .sequence_pages = runner->max.sequence_pages,
-                                               .max_kept_pages = options->max_kept_pages,
-                                               .copy_page = runner->copy_page,
-                                               .n_windows = runner->window_pages,
-                                               .window_tokens = runner->window_tokens,
-                                               .step_tokens = runner->max.n_tokens,
-                                               .copy_window = runner->copy_window,
-                                               .n_states = runner->pool_states,
-                                               .copy_state = runner->copy_state,
-                                               .recorder = options->recorder,
-                                               .data = runner->data});
+        sundog_step_runner_make_cache(runner, options->max_kept_pages, options->recorder);
     scheduler->batch = sundog_step_batch_new(runner, scheduler->cache);
     scheduler->next = sundog_step_batch_new(runner, scheduler->cache);
     scheduler->constraints = sundog_constraints_new();

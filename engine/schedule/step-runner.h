@@ -5,7 +5,7 @@
  * to copy. replay-runner.h makes one of a replay; a test makes one of a fake model.
  */
 
-#include "kernels/contract/paged-cache.h"
+#include "engine/cache/cache.h"
 #include "kernels/contract/sample.h"
 #include <gio/gio.h>
 
@@ -57,9 +57,8 @@ typedef struct {
     int32_t *mask;            /* [n_logit_rows, mask] bits of the tokens that may be chosen */
     int32_t *bias;            /* [n_logit_rows, bias] of SundogBias */
     const int32_t *token;     /* [n_logit_rows], -1 where the row's logits are not finite */
-    const SundogScore
-        *scores; /* [n_logit_rows, SUNDOG_MAX_SCORES]; NULL where the program has none, and
-                                  leaves out what sample.h says is the host's alone */
+    /* [n_logit_rows, SUNDOG_MAX_SCORES]; NULL where the program has none, which is an older core's. */
+    const SundogScore *scores;
 
     /* False where the step could not run; an error says why, and the state of its sequences is lost. */
     /* The sample program's inputs may be filled until sample() is called: on a device, forward() has then
@@ -71,23 +70,10 @@ typedef struct {
      * sampling's row r. NULL where a step has run when forward() returns. */
     bool (*begin_sample)(void *data, const SundogStepSize *size, GError **error);
     bool (*end_sample)(void *data, GError **error);
-    /* Copies one page of every layer. */
-    void (*copy_page)(int32_t from, int32_t to, void *data);
-    /* Copies one page of windows; NULL where there are none. */
-    void (*copy_window)(int32_t from, int32_t to, void *data);
-    /* Copies one slot of recurrent state of every layer; NULL where there is none. */
-    void (*copy_state)(int32_t from, int32_t to, void *data);
-    /* Between a page of every layer and bytes [page_bytes]; page_bytes is 0 where there is no way. */
-    size_t page_bytes;
-    void (*read_page)(int32_t page, void *bytes, void *data);
-    void (*write_page)(int32_t page, const void *bytes, void *data);
-    /* The same of a page of windows. */
-    size_t window_bytes;
-    void (*read_window)(int32_t page, void *bytes, void *data);
-    void (*write_window)(int32_t page, const void *bytes, void *data);
-    /* The same of a slot of recurrent state. */
-    size_t state_bytes;
-    void (*read_state)(int32_t slot, void *bytes, void *data);
-    void (*write_state)(int32_t slot, const void *bytes, void *data);
-    void *data;
+    void *data; /* of the functions above */
+    SundogStateAccess state;
 } SundogStepRunner;
+
+/* A cache for the sequences of a runner's steps; max_kept_pages and recorder as cache.h says. */
+SundogCache *sundog_step_runner_make_cache(const SundogStepRunner *runner, int32_t max_kept_pages,
+                                           SundogPageRecorder *recorder);

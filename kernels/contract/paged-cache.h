@@ -22,6 +22,10 @@
 
 #include <stdint.h>
 
+/* Where the state of sequences lies: in pages, in pages of layers with a window, or in slots, one a sequence. */
+typedef enum { SUNDOG_STATE_PAGES, SUNDOG_STATE_WINDOWS, SUNDOG_STATE_SLOTS } SundogStateKind;
+#define SUNDOG_N_STATE_KINDS 3
+
 #define SUNDOG_PAGE_TOKENS 64
 #define SUNDOG_NULL_PAGE 0
 #define SUNDOG_Q8_BLOCK 32 /* dimensions that share a scale */

@@ -32,19 +32,16 @@ typedef struct {
 } Known;
 
 static void
-copy_page(int32_t from, int32_t to, void *data)
+copy_state(SundogStateKind kind, int32_t from, int32_t to, void *data)
 {
     g_assert_cmpint(to, !=, SUNDOG_NULL_PAGE);
     g_assert_cmpint(from, !=, to);
-    memcpy(memory[to], memory[from], sizeof memory[to]);
-}
-
-static void
-copy_window(int32_t from, int32_t to, void *data)
-{
+    if (kind == SUNDOG_STATE_PAGES) {
+        memcpy(memory[to], memory[from], sizeof memory[to]);
+        return;
+    }
+    g_assert_cmpint(kind, ==, SUNDOG_STATE_WINDOWS);
     g_assert_cmpint(from, !=, SUNDOG_NULL_PAGE);
-    g_assert_cmpint(to, !=, SUNDOG_NULL_PAGE);
-    g_assert_cmpint(from, !=, to);
     memcpy(window_memory[to], window_memory[from], sizeof window_memory[to]);
 }
 
@@ -57,11 +54,10 @@ new_windowed_cache(int32_t n_pages, int32_t max_kept, int32_t n_windows)
                                                   .page_tokens = PAGE_TOKENS,
                                                   .sequence_pages = SEQUENCE_PAGES,
                                                   .max_kept_pages = max_kept,
-                                                  .copy_page = copy_page,
                                                   .n_windows = n_windows,
                                                   .window_tokens = WINDOW_TOKENS,
                                                   .step_tokens = MAX_TOKENS,
-                                                  .copy_window = copy_window});
+                                                  .state = {.copy = copy_state}});
 }
 
 static SundogCache *

@@ -29,58 +29,41 @@ typedef struct {
     int32_t pages[SEQUENCE_PAGES];
 } World;
 
-static void
-copy_page(int32_t from, int32_t to, void *data)
+static const size_t piece_bytes[SUNDOG_N_STATE_KINDS] = {
+    [SUNDOG_STATE_PAGES] = PAGE_BYTES,
+    [SUNDOG_STATE_WINDOWS] = sizeof *windows,
+    [SUNDOG_STATE_SLOTS] = sizeof *slots,
+};
+
+static void *
+find_piece(SundogStateKind kind, int32_t piece)
 {
-    memcpy(memory[to], memory[from], PAGE_BYTES);
+    switch (kind) {
+    case SUNDOG_STATE_PAGES:
+        return memory[piece];
+    case SUNDOG_STATE_WINDOWS:
+        return windows[piece];
+    default:
+        return &slots[piece];
+    }
 }
 
 static void
-read_page(int32_t page, void *bytes, void *data)
+copy_state(SundogStateKind kind, int32_t from, int32_t to, void *data)
 {
-    memcpy(bytes, memory[page], PAGE_BYTES);
+    memcpy(find_piece(kind, to), find_piece(kind, from), piece_bytes[kind]);
 }
 
 static void
-write_page(int32_t page, const void *bytes, void *data)
+read_state(SundogStateKind kind, int32_t piece, void *bytes, void *data)
 {
-    memcpy(memory[page], bytes, PAGE_BYTES);
+    memcpy(bytes, find_piece(kind, piece), piece_bytes[kind]);
 }
 
 static void
-copy_window(int32_t from, int32_t to, void *data)
+write_state(SundogStateKind kind, int32_t piece, const void *bytes, void *data)
 {
-    memcpy(windows[to], windows[from], sizeof *windows);
-}
-
-static void
-read_window(int32_t page, void *bytes, void *data)
-{
-    memcpy(bytes, windows[page], sizeof *windows);
-}
-
-static void
-write_window(int32_t page, const void *bytes, void *data)
-{
-    memcpy(windows[page], bytes, sizeof *windows);
-}
-
-static void
-copy_state(int32_t from, int32_t to, void *data)
-{
-    slots[to] = slots[from];
-}
-
-static void
-read_state(int32_t slot, void *bytes, void *data)
-{
-    memcpy(bytes, &slots[slot], sizeof *slots);
-}
-
-static void
-write_state(int32_t slot, const void *bytes, void *data)
-{
-    memcpy(&slots[slot], bytes, sizeof *slots);
+    memcpy(find_piece(kind, piece), bytes, piece_bytes[kind]);
 }
 
 /* A cache as a new process has it: nothing is left in memory. n_states up to 1: nothing is recurrent; and of
@@ -89,21 +72,20 @@ static void
 start_with(World *world, uint8_t key, uint64_t max_bytes, int32_t n_states, int32_t n_windows)
 {
     g_autoptr(GError) error = NULL;
+    const SundogStateAccess state = {
+        .n_bytes = {piece_bytes[SUNDOG_STATE_PAGES],
+                    n_windows > 1 ? piece_bytes[SUNDOG_STATE_WINDOWS] : 0,
+                    n_states > 1 ? piece_bytes[SUNDOG_STATE_SLOTS] : 0},
+        .copy = copy_state,
+        .read = read_state,
+        .write = write_state};
     SundogPageRecorderOptions options = {.store =
                                              sundog_record_store_open(folder, max_bytes, &error),
                                          .key = {key},
                                          .n_pages = N_PAGES,
                                          .page_tokens = PAGE_TOKENS,
-                                         .page_bytes = PAGE_BYTES,
-                                         .read_page = read_page,
-                                         .write_page = write_page,
-                                         .window_bytes = n_windows > 1 ? sizeof *windows : 0,
-                                         .read_window = read_window,
-                                         .write_window = write_window,
                                          .n_states = n_states,
-                                         .state_bytes = n_states > 1 ? sizeof *slots : 0,
-                                         .read_state = read_state,
-                                         .write_state = write_state};
+                                         .state = state};
     g_assert_no_error(error);
     memset(memory, 0, sizeof memory);
     memset(windows, 0, sizeof windows);
@@ -115,13 +97,11 @@ start_with(World *world, uint8_t key, uint64_t max_bytes, int32_t n_states, int3
                                                           .page_tokens = PAGE_TOKENS,
                                                           .sequence_pages = SEQUENCE_PAGES,
                                                           .max_kept_pages = -1,
-                                                          .copy_page = copy_page,
                                                           .n_windows = n_windows,
                                                           .window_tokens = WINDOW_TOKENS,
                                                           .step_tokens = WINDOW_TOKENS,
-                                                          .copy_window = copy_window,
                                                           .n_states = n_states,
-                                                          .copy_state = copy_state,
+                                                          .state = state,
                                                           .recorder = world->recorder});
 }
 

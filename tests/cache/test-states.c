@@ -24,15 +24,12 @@ typedef struct {
 } Sequence;
 
 static void
-copy_page(int32_t from, int32_t to, void *data)
+copy_state(SundogStateKind kind, int32_t from, int32_t to, void *data)
 {
     g_assert_cmpint(from, !=, to);
-}
-
-static void
-copy_state(int32_t from, int32_t to, void *data)
-{
-    g_assert_cmpint(from, !=, to);
+    if (kind == SUNDOG_STATE_PAGES)
+        return;
+    g_assert_cmpint(kind, ==, SUNDOG_STATE_SLOTS);
     g_assert_cmpint(from, !=, SUNDOG_NULL_STATE);
     slots[to] = slots[from];
 }
@@ -45,9 +42,8 @@ new_cache(int32_t n_pages, int32_t n_states)
                                                   .page_tokens = PAGE_TOKENS,
                                                   .sequence_pages = SEQUENCE_PAGES,
                                                   .max_kept_pages = -1,
-                                                  .copy_page = copy_page,
                                                   .n_states = n_states,
-                                                  .copy_state = copy_state});
+                                                  .state = {.copy = copy_state}});
 }
 
 static bool

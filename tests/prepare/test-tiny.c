@@ -167,7 +167,8 @@ check_prefix(Tiny *tiny, const float *expected)
     g_autofree float *logits = g_new(float, (size_t)n_left *n);
     tiny->runner.pages[1][0] = tiny->runner.pages[0][0];
     if (has_states(tiny))
-        sundog_replay_copy_state(tiny->runner.replay, 1, 2); /* sequence 0's slot to sequence 1's */
+        sundog_replay_copy_state(tiny->runner.replay, SUNDOG_STATE_SLOTS, 1,
+                                 2); /* sequence 0's slot to sequence 1's */
     const RunnerPart part = {.sequence = 1,
                              .start = 64,
                              .n_tokens = n_left,

@@ -97,7 +97,8 @@ test_copy_page(void)
     g_autofree float *first = g_malloc(n_bytes), *second = g_malloc(n_bytes);
     const RunnerPart prompt = {.n_tokens = 9, .tokens = tokens};
     core_runner_step(&runner, &prompt, 1);
-    sundog_replay_copy_page(runner.replay, runner.pages[0][0], runner.pages[3][0]);
+    sundog_replay_copy_state(runner.replay, SUNDOG_STATE_PAGES, runner.pages[0][0],
+                             runner.pages[3][0]);
     const RunnerPart parts[] = {
         {.start = 9, .n_tokens = 1, .tokens = tokens + 9, .logits = first},
         {.sequence = 3, .start = 9, .n_tokens = 1, .tokens = tokens + 9, .logits = second}};

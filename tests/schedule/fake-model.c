@@ -246,21 +246,16 @@ sample(void *data, const SundogStepSize *size, GError **error)
 }
 
 static void
-copy_page(int32_t from, int32_t to, void *data)
+copy_state(SundogStateKind kind, int32_t from, int32_t to, void *data)
 {
     FakeModel *model = data;
     uint32_t page_tokens = model->runner.page_tokens;
     g_assert_cmpint(from, !=, to);
-    memcpy(&model->slots[(size_t)to * page_tokens], &model->slots[(size_t)from * page_tokens],
-           page_tokens * sizeof *model->slots);
-}
-
-static void
-copy_state(int32_t from, int32_t to, void *data)
-{
-    FakeModel *model = data;
-    g_assert_cmpint(from, !=, to);
-    model->states[to] = model->states[from];
+    if (kind == SUNDOG_STATE_SLOTS)
+        model->states[to] = model->states[from];
+    else
+        memcpy(&model->slots[(size_t)to * page_tokens], &model->slots[(size_t)from * page_tokens],
+               page_tokens * sizeof *model->slots);
 }
 
 int64_t
@@ -306,14 +301,13 @@ fake_model_new(const FakeModelOptions *options)
         .sample = sample,
         .begin_sample = options->is_device ? begin_sample : NULL,
         .end_sample = end_sample,
-        .copy_page = copy_page,
         .data = model,
+        .state = {.copy = copy_state, .data = model},
     };
     if (options->pool_states > 1) {
         model->states = g_new0(uint64_t, (size_t)options->pool_states);
         model->runner.pool_states = options->pool_states;
         model->runner.state_slot = g_new0(int32_t, n_sequences);
-        model->runner.copy_state = copy_state;
     }
     return model;
 }

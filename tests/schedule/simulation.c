@@ -78,7 +78,7 @@ sample(void *data, const SundogStepSize *size, GError **error)
 }
 
 static void
-copy_page(int32_t from, int32_t to, void *data)
+copy_state(SundogStateKind kind, int32_t from, int32_t to, void *data)
 {
 }
 
@@ -112,8 +112,8 @@ init_world(World *world, const SimulatedMachine *machine)
         .token = world->token,
         .forward = forward,
         .sample = sample,
-        .copy_page = copy_page,
         .data = world,
+        .state = {.copy = copy_state, .data = world},
     };
 }
 
