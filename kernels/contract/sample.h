@@ -37,7 +37,7 @@
  * in double, then rounded. Entries past the vocabulary hold token -1. With `given` nothing is drawn: the
  * token is given - 1, and only scored, as the tokens of a prompt are.
  *
- * Random numbers are counter-based: Philox4x32-10 (Salmon et al., SC 2011) with key `seed` and counter
+ * Random numbers are counter-based, philox.h's, with key `seed` and counter
  * `position`, the index of the token in the sequence; xtc's has position + 2^63. A row with NaN or no
  * finite logit gives -1, and so does one with plus infinity. One thread works on a row; on a GPU a
  * block, which gives the same tokens. Its scores may differ by a unit in their last place, since each
@@ -87,6 +87,8 @@ typedef struct {
 #define SUNDOG_MAX_SCORES 21
 
 #define SUNDOG_SAMPLE_LANES 1024
+/* The weight of the best token. */
+#define SUNDOG_WEIGHT_ONE 0x1p40f
 /* Counter of xtc's random number, beside the draw's. */
 #define SUNDOG_XTC_COUNTER ((uint64_t)1 << 63)
 
@@ -96,5 +98,3 @@ typedef struct {
 
 /* Bytes of workspace a unit for a vocabulary of n_vocabulary. */
 size_t sundog_sample_workspace_bytes(int64_t n_vocabulary);
-/* A uniform number in [0, 1) for a seed and position. */
-double sundog_sample_uniform(uint64_t seed, uint64_t position);

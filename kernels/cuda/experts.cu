@@ -5,6 +5,7 @@
 #include "kernels/cuda/weight.cuh"
 
 #include "kernels/contract/experts.h"
+#include "kernels/contract/keys.h"
 #include "kernels/contract/sigmoid-mul.h"
 
 #define LANE ((int)threadIdx.x % 32)
@@ -18,21 +19,6 @@ struct Route {
     uint64_t *keys; /* 0 is out of the choice */
     float *probabilities;
 };
-
-/* As floats are ordered; -0 and 0 are equal, NaN comes past infinity on its sign's side. */
-INLINE uint64_t
-make_key(float score, int index)
-{
-    int bits = __float_as_int(score + 0.0f);
-    uint32_t order = (uint32_t)(bits ^ (int)((uint32_t)(bits >> 31) >> 1)) ^ 0x80000000u;
-    return (uint64_t)order << 32 | (0xffffffffu - (uint32_t)index);
-}
-
-INLINE int
-key_index(uint64_t key)
-{
-    return (int)(0xffffffffu - (uint32_t)key);
-}
 
 /* The greatest of keys [n] below a limit, 0 where there is none; the same for all lanes. */
 INLINE uint64_t
@@ -88,7 +74,7 @@ score_experts(const Route &route, const float *logits)
     for (int i = LANE; i < route.p.n_experts; i += 32) {
         if (route.p.is_sigmoid)
             route.probabilities[i] = sundog_sigmoid(__ldcg(logits + i));
-        route.keys[i] = make_key(find_score(route, i), i);
+        route.keys[i] = sundog_score_key(find_score(route, i), i);
     }
     __syncwarp();
 }
@@ -103,9 +89,9 @@ score_group(const Route &route, int group)
         key = find_best_below(route.keys + group * size, size, key);
         if (key == 0)
             break;
-        sum += find_score(route, key_index(key));
+        sum += find_score(route, (int)sundog_key_index(key));
     }
-    return make_key(sum, group);
+    return sundog_score_key(sum, group);
 }
 
 /* Takes all but the best groups out of the choice. */
@@ -137,9 +123,9 @@ choose_experts(const Route &route, int32_t *choices, float *weights)
     float sum = 0;
     for (int u = 0; u < route.p.n_used; u++) {
         key = find_best_below(route.keys, route.p.n_experts, key);
-        sum += route.probabilities[key_index(key)];
+        sum += route.probabilities[(int)sundog_key_index(key)];
         if (LANE == u % 32)
-            choices[u] = key_index(key);
+            choices[u] = (int)sundog_key_index(key);
     }
     __syncwarp();
     for (int u = LANE; u < route.p.n_used; u += 32) { /* the lane that wrote the choice */

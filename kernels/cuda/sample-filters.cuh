@@ -53,7 +53,7 @@ find_greatest_weight(const Row &row, const Kept &kept, Room &room)
 {
     Sum greatest = 0;
     if (kept.typical_cut == 0)
-        return (int64_t)WEIGHT_ONE;
+        return (int64_t)SUNDOG_WEIGHT_ONE;
     for (int i = threadIdx.x; i < row.n; i += THREADS)
         greatest = max(greatest, (Sum)find_weight(row, kept, i));
     return (int64_t)~block_least(~greatest, room);
@@ -69,7 +69,8 @@ find_top_p(const Row &row, const Kept &kept, Sum sum, Sum wanted, Room &room)
         return weight > bound ? weight : 0;
     };
     return find_cut(
-        row.n, wanted, [&](int i) { return make_key(__ldcg(row.logits + i), i); }, weigh, room);
+        row.n, wanted, [&](int i) { return sundog_score_key(__ldcg(row.logits + i), i); }, weigh,
+        room);
 }
 
 INLINE Sum
@@ -95,13 +96,14 @@ leave_top_out(const Row &row, Kept &kept, Sum sum, Room &room)
     const SundogSampling *o = row.o;
     uint64_t worst = ~0ull;
     if (!(o->xtc_probability > 0 && o->xtc_threshold <= 0.5f) ||
-        find_uniform(o->seed, o->position + SUNDOG_XTC_COUNTER) >= (double)o->xtc_probability)
+        sundog_sample_uniform(o->seed, o->position + SUNDOG_XTC_COUNTER) >=
+            (double)o->xtc_probability)
         return sum;
     double least = (double)o->xtc_threshold * (double)sum;
     for (int i = threadIdx.x; i < row.n; i += THREADS) {
         int64_t weight = find_weight(row, kept, i);
         if (weight > 0 && (double)weight >= least)
-            worst = min((Sum)worst, (Sum)make_key(__ldcg(row.logits + i), i));
+            worst = min((Sum)worst, (Sum)sundog_score_key(__ldcg(row.logits + i), i));
     }
     kept.worst = block_least(worst, room);
     kept.rival = (int64_t)ceil(least);

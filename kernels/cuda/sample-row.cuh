@@ -7,7 +7,8 @@
  * no workspace is needed. Integer sums do not depend on their order, and sums of doubles go by lanes.
  */
 
-#include "kernels/contract/math.h"
+#include "kernels/contract/keys.h"
+#include "kernels/contract/philox.h"
 #include "kernels/contract/sample.h"
 #include "kernels/cuda/device.cuh"
 
@@ -17,9 +18,6 @@
 #define N_BINS (1 << DIGIT_BITS)
 /* Of the vocabulary, for the draw. */
 #define N_STRETCHES (2 * THREADS)
-#define ORDER_INFINITY 0x7f800000
-#define ORDER_MINUS_INFINITY (-0x7f800001)
-#define WEIGHT_ONE 0x1p40f
 
 static_assert(THREADS == SUNDOG_SAMPLE_LANES, "a thread sums what sample.h gives to a lane");
 
@@ -67,28 +65,6 @@ struct Room {
     int token;
 };
 
-/* Orders floats as signed integers; -0 and 0 are equal. */
-INLINE int32_t
-logit_order(float logit)
-{
-    int32_t bits = __float_as_int(logit + 0.0f);
-    return bits ^ (int32_t)((uint32_t)(bits >> 31) >> 1);
-}
-
-/* Orders tokens as sample.h says, the best greatest. */
-INLINE uint64_t
-make_key(float logit, int token)
-{
-    return (uint64_t)((uint32_t)logit_order(logit) ^ 0x80000000u) << 32 |
-           (0xffffffffu - (uint32_t)token);
-}
-
-INLINE int
-key_token(uint64_t key)
-{
-    return (int)(0xffffffffu - (uint32_t)key);
-}
-
 INLINE Kept
 keep_all()
 {
@@ -111,7 +87,7 @@ find_scaled(const Row &row, float logit)
 INLINE uint64_t
 make_typical_key(const Row &row, double mean, float logit, int token)
 {
-    return make_key(-(float)fabs((double)find_scaled(row, logit) - mean), token);
+    return sundog_score_key(-(float)fabs((double)find_scaled(row, logit) - mean), token);
 }
 
 /* The weight of a token, 0 where a filter leaves it out. */
@@ -119,10 +95,10 @@ INLINE int64_t
 find_weight(const Row &row, const Kept &kept, int token)
 {
     float logit = __ldcg(row.logits + token);
-    uint64_t key = make_key(logit, token);
+    uint64_t key = sundog_score_key(logit, token);
     if (key < kept.cut || (double)logit < kept.least_logit)
         return 0;
-    int64_t weight = (int64_t)(sundog_exp(find_scaled(row, logit)) * WEIGHT_ONE);
+    int64_t weight = (int64_t)(sundog_exp(find_scaled(row, logit)) * SUNDOG_WEIGHT_ONE);
     if (weight < kept.least || (weight >= kept.rival && key > kept.worst))
         return 0;
     if (kept.typical_cut != 0 && make_typical_key(row, kept.mean, logit, token) < kept.typical_cut)
@@ -186,7 +162,7 @@ find_best(Row &row, Room &room)
     }
     __syncthreads();
     for (int i = threadIdx.x; i < row.n; i += THREADS) {
-        int order = logit_order(__ldcg(row.logits + i));
+        int order = sundog_score_order(__ldcg(row.logits + i));
         greatest = max(greatest, order);
         least = min(least, order);
     }
@@ -196,8 +172,8 @@ find_best(Row &row, Room &room)
     greatest = room.extremes[0];
     least = room.extremes[1];
     row.best = __uint_as_float((uint32_t)greatest ^ ((uint32_t)(greatest >> 31) >> 1));
-    return least >= ORDER_MINUS_INFINITY && greatest < ORDER_INFINITY &&
-           greatest > ORDER_MINUS_INFINITY;
+    return least >= SUNDOG_ORDER_MINUS_INFINITY && greatest < SUNDOG_ORDER_INFINITY &&
+           greatest > SUNDOG_ORDER_MINUS_INFINITY;
 }
 
 INLINE Sum
@@ -254,7 +230,7 @@ find_bound(const Row &row, int k, Room &room)
     if (k > THREADS)
         return 0;
     for (int i = threadIdx.x; i < row.n; i += THREADS)
-        best = max((Sum)best, (Sum)make_key(__ldcg(row.logits + i), i));
+        best = max((Sum)best, (Sum)sundog_score_key(__ldcg(row.logits + i), i));
     return find_cut(
         THREADS, (Sum)k, [&](int) { return best; }, [](int) { return (Sum)1; }, room);
 }
@@ -267,26 +243,7 @@ find_top_k(const Row &row, int k, Room &room)
     if (k <= 0 || k >= row.n)
         return 0;
     uint64_t bound = find_bound(row, k, room);
-    auto find_key = [&](int i) { return make_key(__ldcg(row.logits + i), i); };
+    auto find_key = [&](int i) { return sundog_score_key(__ldcg(row.logits + i), i); };
     return find_cut(
         row.n, (Sum)k, find_key, [&](int i) { return (Sum)(find_key(i) >= bound); }, room);
-}
-
-/* sample.h's Philox4x32-10. */
-INLINE double
-find_uniform(uint64_t seed, uint64_t position)
-{
-    uint32_t c[4] = {(uint32_t)position, (uint32_t)(position >> 32), 0, 0};
-    uint32_t key0 = (uint32_t)seed, key1 = (uint32_t)(seed >> 32);
-    for (int round = 0; round < 10; round++) {
-        uint32_t high0 = __umulhi(0xd2511f53u, c[0]), low0 = 0xd2511f53u * c[0];
-        uint32_t high1 = __umulhi(0xcd9e8d57u, c[2]), low1 = 0xcd9e8d57u * c[2];
-        c[0] = high1 ^ c[1] ^ key0;
-        c[1] = low1;
-        c[2] = high0 ^ c[3] ^ key1;
-        c[3] = low0;
-        key0 += 0x9e3779b9u;
-        key1 += 0xbb67ae85u;
-    }
-    return (double)(((uint64_t)c[1] << 32 | c[0]) >> 11) * 0x1p-53;
 }

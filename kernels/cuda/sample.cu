@@ -146,7 +146,7 @@ find_stretch(Sum share, Room &room)
 INLINE int
 draw(const Row &row, const Kept &kept, Sum total, Room &room)
 {
-    int64_t share = (int64_t)(find_uniform(row.o->seed, row.o->position) * (double)total);
+    int64_t share = (int64_t)(sundog_sample_uniform(row.o->seed, row.o->position) * (double)total);
     int length = sum_stretches(row, kept, room);
     find_stretch((Sum)min(share, (int64_t)total - 1), room);
     if (threadIdx.x < 32) {

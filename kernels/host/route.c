@@ -44,7 +44,7 @@ score_experts(const Route *route, const float *logits)
         float score = route->probabilities[i];
         if (route->bias != NULL)
             score += route->bias[i];
-        route->keys[i] = sundog_sample_key(sundog_logit_order(score), i);
+        route->keys[i] = sundog_score_key(score, i);
     }
 }
 
@@ -68,11 +68,11 @@ score_group(const Route *route, int64_t group)
         key = find_best_below(route->keys + group * size, size, key);
         if (key == 0)
             break;
-        int64_t expert = sundog_key_token(key);
+        int64_t expert = sundog_key_index(key);
         float score = route->probabilities[expert];
         sum += route->bias != NULL ? score + route->bias[expert] : score;
     }
-    return sundog_sample_key(sundog_logit_order(sum), group);
+    return sundog_score_key(sum, group);
 }
 
 /* Takes all but the best groups out of the choice. A group's key is computed anew for each that it is
@@ -103,7 +103,7 @@ choose_experts(const Route *route, int32_t *choices, float *weights)
     float sum = 0;
     for (int64_t u = 0; u < route->n_used; u++) {
         key = find_best_below(route->keys, route->n_experts, key);
-        choices[u] = (int32_t)sundog_key_token(key);
+        choices[u] = (int32_t)sundog_key_index(key);
         weights[u] = route->probabilities[choices[u]];
         sum += weights[u];
     }

@@ -53,10 +53,10 @@ sundog_sampler_top_n_sigma(const SundogSampler *s, int64_t sum)
 static int64_t
 sundog_sampler_cut(const SundogSampler *s, uint64_t cut, double least)
 {
-    int32_t cut_order = sundog_key_order(cut), cut_token = (int32_t)sundog_key_token(cut);
+    int32_t cut_order = sundog_key_order(cut), cut_token = (int32_t)sundog_key_index(cut);
     int64_t least_weight = (int64_t)ceil(least), sum = 0;
     for (int32_t i = 0; i < (int32_t)s->n; i++) {
-        int32_t order = sundog_logit_order(s->logits[i]);
+        int32_t order = sundog_score_order(s->logits[i]);
         bool kept = order > cut_order || (order == cut_order && i <= cut_token);
         int64_t weight = kept && s->weights[i] >= least_weight ? s->weights[i] : 0;
         s->weights[i] = weight;
@@ -83,7 +83,7 @@ static uint64_t
 sundog_sampler_typical_key(const SundogSampler *s, int64_t token, double mean)
 {
     float distance = (float)fabs((double)sundog_sampler_scale(s, token) - mean);
-    return sundog_sample_key(sundog_logit_order(-distance), token);
+    return sundog_score_key(-distance, token);
 }
 
 static int64_t
@@ -124,7 +124,7 @@ sundog_sampler_collect_above(const SundogSampler *s, int64_t bound)
             n_above += s->weights[i] > bound;
         for (int64_t i = first; n_above > 0 && i < end; i++)
             if (s->weights[i] > bound)
-                s->keys[n_keys++] = sundog_sample_key(sundog_logit_order(s->logits[i]), i);
+                s->keys[n_keys++] = sundog_score_key(s->logits[i], i);
     }
     return n_keys;
 }
@@ -172,12 +172,12 @@ sundog_sampler_xtc(const SundogSampler *s, int64_t sum)
             (double)o->xtc_probability)
         return sum;
     for (int64_t i = 0; i < s->n; i++) {
-        uint64_t key = sundog_sample_key(sundog_logit_order(s->logits[i]), i);
+        uint64_t key = sundog_score_key(s->logits[i], i);
         bool counts = s->weights[i] > 0 && (double)s->weights[i] >= least;
         worst = counts && key < worst ? key : worst;
     }
     for (int64_t i = 0; i < s->n; i++) {
-        uint64_t key = sundog_sample_key(sundog_logit_order(s->logits[i]), i);
+        uint64_t key = sundog_score_key(s->logits[i], i);
         if ((double)s->weights[i] >= least && key > worst) {
             sum -= s->weights[i];
             s->weights[i] = 0;

@@ -25,7 +25,7 @@ sundog_score_rivals(const SundogSampler *s, const SundogScale *scale, SundogScor
     uint64_t cut = sundog_sampler_find_top_k(s, n), found[SUNDOG_MAX_SCORES];
     int64_t n_found = 0;
     for (int64_t i = 0; n > 0 && i < s->n; i++) {
-        uint64_t key = sundog_sample_key(sundog_logit_order(s->logits[i]), i);
+        uint64_t key = sundog_score_key(s->logits[i], i);
         if (key < cut)
             continue;
         int64_t at = n_found++;
@@ -34,7 +34,7 @@ sundog_score_rivals(const SundogSampler *s, const SundogScale *scale, SundogScor
         found[at] = key;
     }
     for (int64_t i = 0; i < n_found; i++) {
-        int64_t token = sundog_key_token(found[i]);
+        int64_t token = sundog_key_index(found[i]);
         rivals[i] = sundog_score_token(scale, s->logits[token], token);
     }
 }

@@ -7,15 +7,13 @@
  */
 
 #include "kernels/contract/math.h"
+#include "kernels/contract/philox.h"
 #include "kernels/contract/sample.h"
 #include "kernels/host/kernel.h"
 #include "kernels/host/select.h"
 
 #define SUNDOG_SAMPLER_BLOCK 64
-#define SUNDOG_WEIGHT_ONE 0x1p40f
 #define SUNDOG_NOTHING_CUT 0
-#define SUNDOG_ORDER_INFINITY 0x7f800000
-#define SUNDOG_ORDER_MINUS_INFINITY (-0x7f800001)
 
 typedef struct {
     float *logits;
@@ -40,7 +38,7 @@ sundog_sampler_find_best(SundogSampler *s)
 {
     int32_t greatest = INT32_MIN, least = INT32_MAX;
     for (int64_t i = 0; i < s->n; i++) {
-        int32_t order = sundog_logit_order(s->logits[i]);
+        int32_t order = sundog_score_order(s->logits[i]);
         greatest = order > greatest ? order : greatest;
         least = order < least ? order : least;
     }
@@ -71,10 +69,10 @@ sundog_sampler_find_bound(const SundogSampler *s, int64_t k)
         int64_t end = sundog_min(first + SUNDOG_SAMPLER_BLOCK, s->n);
         int32_t greatest = INT32_MIN;
         for (int64_t i = first; i < end; i++) {
-            int32_t order = sundog_logit_order(s->logits[i]);
+            int32_t order = sundog_score_order(s->logits[i]);
             greatest = order > greatest ? order : greatest;
         }
-        s->keys[n_blocks] = sundog_sample_key(greatest, n_blocks);
+        s->keys[n_blocks] = sundog_order_key(greatest, n_blocks);
         n_blocks++;
     }
     return sundog_key_order(sundog_select_cut(s->keys, n_blocks, NULL, k));
@@ -89,9 +87,9 @@ sundog_sampler_find_top_k(const SundogSampler *s, int64_t k)
         return SUNDOG_NOTHING_CUT;
     int32_t bound = k <= s->n / SUNDOG_SAMPLER_BLOCK ? sundog_sampler_find_bound(s, k) : INT32_MIN;
     for (int64_t i = 0; i < s->n; i++) {
-        int32_t order = sundog_logit_order(s->logits[i]);
+        int32_t order = sundog_score_order(s->logits[i]);
         if (order >= bound)
-            s->keys[n_keys++] = sundog_sample_key(order, i);
+            s->keys[n_keys++] = sundog_order_key(order, i);
     }
     return sundog_select_cut(s->keys, n_keys, NULL, k);
 }

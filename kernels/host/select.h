@@ -1,37 +1,11 @@
 #pragma once
 
 /*
- * Finding a cut among sampling candidates without sorting them: quickselect (Hoare 1961) over keys that
- * order tokens as sample.h says, best greatest, all different.
+ * Finding a cut among sampling candidates without sorting them: quickselect (Hoare 1961) over
+ * keys.h's, all different.
  */
 
-#include <stdint.h>
-
-/* Orders floats as signed integers; -0 and 0 are equal. NaN comes past infinity on its sign's side. */
-static inline int32_t
-sundog_logit_order(float logit)
-{
-    int32_t bits = (int32_t)sundog_float_bits(logit + 0.0f);
-    return bits ^ (int32_t)((uint32_t)(bits >> 31) >> 1);
-}
-
-static inline uint64_t
-sundog_sample_key(int32_t order, int64_t token)
-{
-    return (uint64_t)((uint32_t)order ^ 0x80000000u) << 32 | (0xffffffffu - (uint32_t)token);
-}
-
-static inline int64_t
-sundog_key_token(uint64_t key)
-{
-    return (int64_t)(0xffffffffu - (uint32_t)key);
-}
-
-static inline int32_t
-sundog_key_order(uint64_t key)
-{
-    return (int32_t)((uint32_t)(key >> 32) ^ 0x80000000u);
-}
+#include "kernels/contract/keys.h"
 
 /* Moves keys greater than keys[n / 2] to the front, then that key; returns how many are greater. */
 static inline int64_t
@@ -61,9 +35,9 @@ sundog_select_cut(uint64_t *keys, int64_t n, const int64_t *weights, int64_t wan
         if (weights != NULL) {
             sum = 0;
             for (int64_t i = 0; i < greater; i++)
-                sum += weights[sundog_key_token(keys[i])];
+                sum += weights[sundog_key_index(keys[i])];
         }
-        int64_t pivot = weights == NULL ? 1 : weights[sundog_key_token(keys[greater])];
+        int64_t pivot = weights == NULL ? 1 : weights[sundog_key_index(keys[greater])];
         if (wanted <= sum) {
             n = greater;
         } else if (wanted <= sum + pivot || greater + 1 == n) {

@@ -1,6 +1,7 @@
 /* Sampling: against a sorted reference in plain sight, its random numbers, and hostile rows. */
 
 #include "kernels/contract/math.h"
+#include "kernels/contract/philox.h"
 #include "kernels/contract/sample.h"
 #include "tests/kernels/call.h"
 #include <glib.h>
