@@ -11,6 +11,8 @@
 #include <math.h>
 #include <string.h>
 
+#define MAX_SIZE 65536
+
 JsonObject *
 sundog_hf_config_get_text(JsonObject *config)
 {
@@ -184,4 +186,14 @@ sundog_hf_config_read(SundogSource *source, const SundogHfFamily *family, JsonOb
         sundog_source_unset(source, "attention.sliding_window");
     return check_activation(family, text, error) && check_neutral(text, error) &&
            sundog_hf_layers_read(source, text, error) && sundog_hf_rope_read(source, text, error);
+}
+
+bool
+sundog_hf_config_get_size(JsonObject *config, const char *name, uint64_t *size, GError **error)
+{
+    double number = sundog_json_get_number(config, name, 0);
+    *size = number >= 1 && number <= MAX_SIZE && number == floor(number) ? (uint64_t)number : 0;
+    return *size > 0 || sundog_error_set(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+                                         "config.json: %s is %g, expected a number from 1 to %d",
+                                         name, number, MAX_SIZE);
 }

@@ -14,3 +14,6 @@ JsonObject *sundog_hf_config_get_text(JsonObject *config);
  * one. A setting that changes what the model computes and that is not known here is an error. */
 bool sundog_hf_config_read(SundogSource *source, const SundogHfFamily *family, JsonObject *config,
                            GError **error);
+/* A size that must be there: a whole number from 1 on. */
+bool sundog_hf_config_get_size(JsonObject *config, const char *name, uint64_t *size,
+                               GError **error);

@@ -30,12 +30,30 @@ typedef enum {
     SUNDOG_HF_ODD_OUTPUTS,
     SUNDOG_HF_FIRST_OUTPUTS, /* the first half of all outputs */
     SUNDOG_HF_LAST_OUTPUTS,
-    SUNDOG_HF_CHANNELS,  /* of a convolution, [channels, 1, width]: without the one in the middle */
-    SUNDOG_HF_MINUS_EXP, /* logarithms of decays: the decays below 0 */
-    SUNDOG_HF_KEYS_OF_HEADS, /* of a projection of latents to heads: with a column for each of a key's */
+    SUNDOG_HF_CHANNELS, /* of a convolution, [channels, 1, width]: without the one in the middle */
+    SUNDOG_HF_SCALED_CHANNELS, /* the same, each times the factor of its part of the one group */
+    SUNDOG_HF_MINUS_EXP,       /* logarithms of decays: the decays below 0 */
+    SUNDOG_HF_FROM_THIRD,      /* rows: positions behind two that stand for padding */
+    /* Rows in groups: the first parts of all groups as a stack, with a column for each row, or the second
+     * ones as they are. */
+    SUNDOG_HF_KEYS_OF_HEADS,
     SUNDOG_HF_VALUES_OF_HEADS,
-    SUNDOG_HF_FROM_THIRD, /* rows: positions behind two that stand for padding */
+    /* One part of all groups as one matrix, or of a vector as one vector. */
+    SUNDOG_HF_FIRST_PARTS,
+    SUNDOG_HF_SECOND_PARTS,
+    SUNDOG_HF_THIRD_PARTS,
+    SUNDOG_HF_FOURTH_PARTS,
+    SUNDOG_HF_THREE_PARTS, /* the first ones, then the second, then the third */
 } SundogHfPick;
+
+#define SUNDOG_HF_MAX_PARTS 4
+
+/* How the rows of a fused matrix lie where they go to heads: a group after the other, and in each its parts. */
+typedef struct {
+    uint64_t n_groups;                   /* 0: the model has no such matrix */
+    uint64_t parts[SUNDOG_HF_MAX_PARTS]; /* rows of each; 0 behind the last */
+    double factors[SUNDOG_HF_MAX_PARTS]; /* of values, where something is scaled by them */
+} SundogHfGroups;
 
 /* A tensor: its name, where %u stands for the layer's number and %e for the expert's, under GGUF's with %u
  * for the layer. Matrices of experts are joined in the order of their numbers. A name may stand in
@@ -57,6 +75,9 @@ typedef struct {
     /* What is meant where "text_config" does not say, as files do that leave out what transformers has
      * anyway: an object in JSON, or NULL. */
     const char *defaults;
+    /* The groups of the one kind of fused matrix that the family has. NULL where it has none, and of
+     * attention over latents, whose files say so. */
+    bool (*read_groups)(JsonObject *config, SundogHfGroups *groups, GError **error);
 } SundogHfFamily;
 
 /* Encoders': tables in hf-encoders.c. */
@@ -103,6 +124,12 @@ extern const SundogHfTensor sundog_hf_llama4_tensors[];
 extern const SundogHfKey sundog_hf_llama4_keys[];
 void sundog_hf_llama4_read(SundogSource *source, JsonObject *config);
 
+/* Those with gated delta nets: Qwen3-Next and Qwen 3.5. */
+extern const SundogHfTensor sundog_hf_qwen3_next_tensors[];
+extern const SundogHfTensor sundog_hf_qwen3_5_tensors[];
+extern const SundogHfKey sundog_hf_qwen3_next_keys[];
+void sundog_hf_qwen3_next_read(SundogSource *source, JsonObject *config);
+bool sundog_hf_qwen3_next_groups(JsonObject *config, SundogHfGroups *groups, GError **error);
 /* DeepSeek's, in hf-latent.c. */
 extern const SundogHfTensor sundog_hf_deepseek_tensors[];
 

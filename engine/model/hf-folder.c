@@ -167,7 +167,8 @@ fill(SundogSource *source, const SundogHfFolder *folder, const SundogHfFamily *f
         .is_tied = sundog_json_get_bool(config, "tie_word_embeddings", false) ||
                    sundog_json_get_bool(text, "tie_word_embeddings", false)};
     if (!sundog_hf_config_read(source, family, config, error) ||
-        !sundog_hf_latent_read(source, text, &options.latent, error))
+        !sundog_hf_latent_read(source, text, &options.groups, error) ||
+        (family->read_groups != NULL && !family->read_groups(text, &options.groups, error)))
         return false;
     sundog_source_get_uint(source, "expert_count", &options.n_experts);
     sundog_source_get_uint(source, "block_count", &options.n_layers);

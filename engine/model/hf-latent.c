@@ -1,6 +1,7 @@
 /* DeepSeek's tensors and settings. Source: transformers' DeepseekV2 and DeepseekV3, and llama.cpp's converter. */
 
 #include "engine/model/hf-latent.h"
+#include "engine/model/hf-config.h"
 #include "engine/model/hf-family.h"
 
 #include "engine/format/error.h"
@@ -8,7 +9,6 @@
 
 #include <string.h>
 
-#define MAX_ROWS 65536
 /* GGUF's expert_gating_func. */
 #define GATING_SOFTMAX 1
 #define GATING_SIGMOID 2
@@ -25,17 +25,6 @@ const SundogHfTensor sundog_hf_deepseek_tensors[] = {
     {NULL, NULL, SUNDOG_HF_WHOLE},
 };
 /* clang-format on */
-
-/* A size from 1 on. */
-static bool
-get_size(JsonObject *config, const char *name, uint64_t *size, GError **error)
-{
-    double number = sundog_json_get_number(config, name, 0);
-    *size = number >= 1 && number <= MAX_ROWS ? (uint64_t)number : 0;
-    return *size > 0 || sundog_error_set(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
-                                         "config.json: %s is %g, expected a number from 1 to %d",
-                                         name, number, MAX_ROWS);
-}
 
 /* The later versions choose by sigmoid, whether or not they say so. */
 static void
@@ -73,27 +62,26 @@ read_growth(SundogSource *source, JsonObject *config, GError **error)
 }
 
 bool
-sundog_hf_latent_read(SundogSource *source, JsonObject *config, SundogHfLatent *latent,
+sundog_hf_latent_read(SundogSource *source, JsonObject *config, SundogHfGroups *groups,
                       GError **error)
 {
-    uint64_t kv_rank, n_rope, n_plain;
-    *latent = (SundogHfLatent){0};
+    uint64_t kv_rank, n_rope, n_plain, n_values, n_heads;
     if (!sundog_json_has(config, "kv_lora_rank"))
         return true;
-    if (!get_size(config, "kv_lora_rank", &kv_rank, error) ||
-        !get_size(config, "qk_rope_head_dim", &n_rope, error) ||
-        !get_size(config, "qk_nope_head_dim", &n_plain, error) ||
-        !get_size(config, "v_head_dim", &latent->value_rows, error) ||
-        !get_size(config, "num_attention_heads", &latent->n_heads, error))
+    if (!sundog_hf_config_get_size(config, "kv_lora_rank", &kv_rank, error) ||
+        !sundog_hf_config_get_size(config, "qk_rope_head_dim", &n_rope, error) ||
+        !sundog_hf_config_get_size(config, "qk_nope_head_dim", &n_plain, error) ||
+        !sundog_hf_config_get_size(config, "v_head_dim", &n_values, error) ||
+        !sundog_hf_config_get_size(config, "num_attention_heads", &n_heads, error))
         return false;
-    latent->key_rows = n_plain;
+    *groups = (SundogHfGroups){.n_groups = n_heads, .parts = {n_plain, n_values}};
     sundog_source_set_uint(source, "attention.key_length", "config.json: kv_lora_rank",
                            kv_rank + n_rope);
     sundog_source_set_uint(source, "attention.value_length", "config.json: kv_lora_rank", kv_rank);
     sundog_source_set_uint(source, "attention.key_length_mla", "config.json: qk_nope_head_dim",
                            n_plain + n_rope);
     sundog_source_set_uint(source, "attention.value_length_mla", "config.json: v_head_dim",
-                           latent->value_rows);
+                           n_values);
     sundog_source_set_uint(source, "attention.head_count_kv", "config.json: kv_lora_rank", 1);
     sundog_source_set_uint(source, "rope.dimension_count", "config.json: qk_rope_head_dim", n_rope);
     read_choice(source, config);

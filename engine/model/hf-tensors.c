@@ -4,11 +4,10 @@
 
 #include "engine/format/error.h"
 #include "engine/format/name-table.h"
-#include "engine/model/floats.h"
+#include "engine/model/hf-picks.h"
 #include "engine/model/hf-weights.h"
 #include "engine/model/row-readers.h"
 
-#include <math.h>
 #include <string.h>
 
 /* Before the names of the text model, where a model sees or hears too, or has a head; and what some files
@@ -114,145 +113,6 @@ make_name(Mapping *mapping, const char *name, uint32_t layer)
 
 /* --- Rows of the tables ------------------------------------------------------------------------- */
 
-/* Outputs as rows, whichever way they lie. */
-static void
-pick_outputs(Mapping *mapping, const SundogSourceTensor *found, SundogSourceTensor *picked)
-{
-    if (sundog_float_bytes(found->type) > 0)
-        sundog_rows_transpose(mapping->source, found, picked);
-    else
-        *picked = *found;
-}
-
-static void
-pick_every_second(Mapping *mapping, const SundogSourceTensor *found, uint64_t first,
-                  SundogSourceTensor *picked)
-{
-    SundogSourceTensor outputs;
-    pick_outputs(mapping, found, &outputs);
-    sundog_rows_every_second(mapping->source, &outputs, first, picked);
-}
-
-static float
-add_one(float value)
-{
-    return value + 1.0f;
-}
-
-static float
-minus_exp(float value)
-{
-    return -expf(value);
-}
-
-static void
-pick_channels(const SundogSourceTensor *found, SundogSourceTensor *picked)
-{
-    *picked = *found;
-    picked->shape[1] = found->shape[2];
-    picked->shape[2] = 1;
-}
-
-static void
-pick_half_of_outputs(Mapping *mapping, const SundogSourceTensor *found, bool first,
-                     SundogSourceTensor *picked)
-{
-    SundogSourceTensor outputs;
-    pick_outputs(mapping, found, &outputs);
-    uint64_t half = outputs.shape[1] / 2;
-    sundog_rows_slice(mapping->source, &outputs, first ? 0 : half, half, picked);
-}
-
-/* A head's rows of a projection of latents: the keys' with the latent's values as rows, or the values'. */
-static void
-pick_of_heads(Mapping *mapping, const SundogSourceTensor *found, bool keys,
-              SundogSourceTensor *picked)
-{
-    const SundogHfLatent *latent = &mapping->options->latent;
-    SundogSourceTensor stack = *found, part;
-    stack.shape[1] = latent->key_rows + latent->value_rows;
-    stack.shape[2] = latent->n_heads;
-    sundog_rows_slice(mapping->source, &stack, keys ? 0 : latent->key_rows,
-                      keys ? latent->key_rows : latent->value_rows, &part);
-    if (keys)
-        sundog_rows_transpose(mapping->source, &part, picked);
-    else
-        *picked = part;
-}
-
-/* Whether a tensor can have the part that is wanted of it. */
-static bool
-check_pick(const Mapping *mapping, SundogHfPick pick, const SundogSourceTensor *found)
-{
-    const SundogHfLatent *latent = &mapping->options->latent;
-    uint64_t head_rows = latent->n_heads * (latent->key_rows + latent->value_rows);
-    bool is_float = sundog_float_bytes(found->type) > 0;
-    switch (pick) {
-    case SUNDOG_HF_WHOLE:
-    case SUNDOG_HF_OUTPUTS:
-        return true;
-    case SUNDOG_HF_PLUS_ONE:
-    case SUNDOG_HF_MINUS_EXP:
-        return is_float;
-    case SUNDOG_HF_CHANNELS:
-        return found->shape[1] == 1 && found->shape[3] == 1;
-    case SUNDOG_HF_FIRST_HALF:
-    case SUNDOG_HF_SECOND_HALF:
-        return found->shape[1] % 2 == 0;
-    case SUNDOG_HF_FROM_THIRD:
-        return found->shape[1] > 2;
-    case SUNDOG_HF_EVEN_VALUES:
-    case SUNDOG_HF_ODD_VALUES:
-        return is_float && found->shape[0] % 2 == 0;
-    case SUNDOG_HF_EVEN_OUTPUTS:
-    case SUNDOG_HF_ODD_OUTPUTS:
-    case SUNDOG_HF_FIRST_OUTPUTS:
-    case SUNDOG_HF_LAST_OUTPUTS:
-        return found->shape[is_float ? 0 : 1] % 2 == 0;
-    case SUNDOG_HF_KEYS_OF_HEADS:
-    case SUNDOG_HF_VALUES_OF_HEADS:
-        return is_float && head_rows > 0 && found->shape[1] == head_rows && found->shape[2] == 1;
-    }
-    return false;
-}
-
-static bool
-pick(Mapping *mapping, const SundogHfTensor *row, const SundogSourceTensor *found,
-     SundogSourceTensor *picked, GError **error)
-{
-    SundogSource *source = mapping->source;
-    uint64_t half = found->shape[1] / 2;
-    if (!check_pick(mapping, row->pick, found))
-        return sundog_error_set(
-            error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
-            "tensor %s is of %s with rows of %" G_GUINT64_FORMAT " values, which cannot hold %s",
-            found->own_name, sundog_gguf_type_name(found->type), found->shape[0], row->name);
-    if (row->pick == SUNDOG_HF_PLUS_ONE)
-        sundog_rows_map(source, found, add_one, picked);
-    else if (row->pick == SUNDOG_HF_MINUS_EXP)
-        sundog_rows_map(source, found, minus_exp, picked);
-    else if (row->pick == SUNDOG_HF_CHANNELS)
-        pick_channels(found, picked);
-    else if (row->pick == SUNDOG_HF_FIRST_HALF || row->pick == SUNDOG_HF_SECOND_HALF)
-        sundog_rows_slice(source, found, row->pick == SUNDOG_HF_FIRST_HALF ? 0 : half, half,
-                          picked);
-    else if (row->pick == SUNDOG_HF_FROM_THIRD)
-        sundog_rows_slice(source, found, 2, found->shape[1] - 2, picked);
-    else if (row->pick == SUNDOG_HF_EVEN_VALUES || row->pick == SUNDOG_HF_ODD_VALUES)
-        sundog_rows_every_second_value(source, found, row->pick == SUNDOG_HF_ODD_VALUES, picked);
-    else if (row->pick == SUNDOG_HF_OUTPUTS)
-        pick_outputs(mapping, found, picked);
-    else if (row->pick == SUNDOG_HF_EVEN_OUTPUTS || row->pick == SUNDOG_HF_ODD_OUTPUTS)
-        pick_every_second(mapping, found, row->pick == SUNDOG_HF_ODD_OUTPUTS, picked);
-    else if (row->pick == SUNDOG_HF_FIRST_OUTPUTS || row->pick == SUNDOG_HF_LAST_OUTPUTS)
-        pick_half_of_outputs(mapping, found, row->pick == SUNDOG_HF_FIRST_OUTPUTS, picked);
-    else if (row->pick == SUNDOG_HF_KEYS_OF_HEADS || row->pick == SUNDOG_HF_VALUES_OF_HEADS)
-        pick_of_heads(mapping, found, row->pick == SUNDOG_HF_KEYS_OF_HEADS, picked);
-    else
-        *picked = *found;
-    return true;
-}
-
 static bool
 add_to_group(Mapping *mapping, const SundogSourceTensor *tensor, uint32_t expert, GError **error)
 {
@@ -297,7 +157,8 @@ take_rows(Mapping *mapping, const SundogHfTensor *rows, const Pattern *pattern,
         *is_known = true;
         if (rows->name == NULL)
             continue;
-        if (!pick(mapping, rows, found, &picked, error))
+        if (!sundog_hf_pick(mapping->source, &mapping->options->groups, rows, found, &picked,
+                            error))
             return false;
         picked.name = make_name(mapping, rows->name, pattern->layer);
         if (pattern->expert != NO_NUMBER ? !add_to_group(mapping, &picked, pattern->expert, error)

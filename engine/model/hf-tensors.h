@@ -8,7 +8,6 @@
 
 #include "engine/format/safetensors.h"
 #include "engine/model/hf-family.h"
-#include "engine/model/hf-latent.h"
 #include "engine/model/source.h"
 
 typedef struct {
@@ -17,7 +16,7 @@ typedef struct {
     bool is_tied;                     /* the head is the embedding, whatever stands beside it */
     uint64_t n_experts;
     uint64_t n_layers;
-    SundogHfLatent latent;
+    SundogHfGroups groups;        /* of rows, where the family has such a matrix */
     uint64_t n_predicting_layers; /* behind the last one, left out */
     JsonObject *quantization;     /* what config.json says of it, or NULL */
 } SundogHfTensorOptions;

@@ -6,12 +6,21 @@
 #include "engine/format/name-table.h"
 #include "engine/model/quantized.h"
 
-/* Parts of models that see or hear, which are not read. */
+/* Parts that see or hear, or guess tokens ahead, which are not read. */
 static const char *const other_prefixes[] = {
-    "vision_tower.",      "model.vision_tower.",    "visual.",
-    "model.visual.",      "multi_modal_projector.", "model.multi_modal_projector.",
-    "audio_tower.",       "model.audio_tower.",     "model.embed_vision.",
-    "model.embed_audio.", "vision_model.",          "model.vision_model.",
+    "vision_tower.",
+    "model.vision_tower.",
+    "visual.",
+    "model.visual.",
+    "multi_modal_projector.",
+    "model.multi_modal_projector.",
+    "audio_tower.",
+    "model.audio_tower.",
+    "model.embed_vision.",
+    "model.embed_audio.",
+    "vision_model.",
+    "model.vision_model.",
+    "mtp.",
 };
 
 static bool

@@ -46,7 +46,8 @@ sundog_recurrent_dimensions_read(SundogModelDimensions *dimensions, const Sundog
 {
     SundogRecurrentDimensions *recurrent = &dimensions->recurrent;
     dimensions->gates_attention = family->gates_attention;
-    recurrent->is_tiled = family->tiles_key_heads;
+    recurrent->is_tiled =
+        sundog_keys_read_bool_or(keys, "ssm.tiles_key_heads", family->tiles_key_heads);
     recurrent->is_state_space = family->has_state_spaces;
     if (family->has_delta_layers || family->has_state_spaces) {
         read_heads(dimensions, keys);

@@ -27,8 +27,8 @@ copy_rows(const SundogSourceTensor *part, uint64_t first_row, uint64_t n_rows, u
 
 typedef struct {
     SundogRowReader reader;
-    uint64_t part_rows;
     size_t row_bytes;
+    size_t n_parts;
     SundogSourceTensor parts[];
 } Joined;
 
@@ -36,32 +36,54 @@ static void
 read_joined(const SundogRowReader *reader, uint64_t first_row, uint64_t n_rows, uint8_t *rows)
 {
     const Joined *joined = (const Joined *)reader;
-    while (n_rows > 0) {
-        uint64_t first = first_row % joined->part_rows;
-        uint64_t n = MIN(n_rows, joined->part_rows - first);
-        copy_rows(&joined->parts[first_row / joined->part_rows], first, n, rows);
+    for (size_t i = 0; i < joined->n_parts && n_rows > 0; i++) {
+        uint64_t part_rows = count_rows(&joined->parts[i]);
+        if (first_row >= part_rows) {
+            first_row -= part_rows;
+            continue;
+        }
+        uint64_t n = MIN(n_rows, part_rows - first_row);
+        copy_rows(&joined->parts[i], first_row, n, rows);
         rows += n * joined->row_bytes;
-        first_row += n;
+        first_row = 0;
         n_rows -= n;
     }
+}
+
+/* All parts' rows; the shape is still the first part's. */
+static void
+join(SundogSource *source, const SundogSourceTensor *parts, size_t n_parts,
+     SundogSourceTensor *joined)
+{
+    Joined *reader = g_malloc0(sizeof(Joined) + n_parts * sizeof(*parts));
+    reader->reader.read = read_joined;
+    reader->row_bytes = (size_t)(parts->n_bytes / count_rows(parts));
+    reader->n_parts = n_parts;
+    memcpy(reader->parts, parts, n_parts * sizeof(*parts));
+    sundog_source_own(source, reader, g_free);
+    *joined = parts[0];
+    joined->n_bytes = 0;
+    for (size_t i = 0; i < n_parts; i++)
+        joined->n_bytes += parts[i].n_bytes;
+    joined->data = NULL;
+    joined->reader = &reader->reader;
 }
 
 void
 sundog_rows_join(SundogSource *source, const SundogSourceTensor *parts, size_t n_parts,
                  SundogSourceTensor *joined)
 {
-    Joined *reader = g_malloc0(sizeof(Joined) + n_parts * sizeof(*parts));
-    uint64_t part_rows = count_rows(parts);
-    reader->reader.read = read_joined;
-    reader->part_rows = part_rows;
-    reader->row_bytes = (size_t)(parts->n_bytes / part_rows);
-    memcpy(reader->parts, parts, n_parts * sizeof(*parts));
-    sundog_source_own(source, reader, g_free);
-    *joined = parts[0];
+    join(source, parts, n_parts, joined);
     joined->shape[parts[0].shape[2] == 1 ? 2 : 3] = n_parts;
-    joined->n_bytes = parts[0].n_bytes * n_parts;
-    joined->data = NULL;
-    joined->reader = &reader->reader;
+}
+
+void
+sundog_rows_append(SundogSource *source, const SundogSourceTensor *parts, size_t n_parts,
+                   SundogSourceTensor *appended)
+{
+    join(source, parts, n_parts, appended);
+    for (size_t i = 1; i < n_parts; i++)
+        appended->shape[1] += parts[i].shape[1];
 }
 
 /* --- Sliced ------------------------------------------------------------------------------------- */
@@ -220,7 +242,8 @@ sundog_rows_transpose(SundogSource *source, const SundogSourceTensor *whole,
 
 typedef struct {
     SundogRowReader reader;
-    float (*map)(float value);
+    float (*map)(float value); /* NULL where rows are scaled */
+    const float *factors;      /* [rows] or NULL */
     SundogSourceTensor plain;
 } Map;
 
@@ -228,24 +251,42 @@ static void
 read_mapped(const SundogRowReader *reader, uint64_t first_row, uint64_t n_rows, uint8_t *rows)
 {
     const Map *map = (const Map *)reader;
-    size_t n_values = (size_t)(map->plain.shape[0] * n_rows);
+    size_t n_columns = (size_t)map->plain.shape[0];
+    size_t n_values = n_columns * (size_t)n_rows;
     g_autofree uint8_t *values = g_malloc(n_values * sundog_float_bytes(map->plain.type));
     copy_rows(&map->plain, first_row, n_rows, values);
     for (size_t i = 0; i < n_values; i++) {
-        float value = map->map(sundog_float_get(map->plain.type, values, i));
+        float value = sundog_float_get(map->plain.type, values, i);
+        value =
+            map->map != NULL ? map->map(value) : value * map->factors[first_row + i / n_columns];
         memcpy(rows + i * sizeof(value), &value, sizeof(value));
     }
+}
+
+static void
+compute(SundogSource *source, const Map *description, SundogSourceTensor *computed)
+{
+    const SundogSourceTensor *plain = &description->plain;
+    Map *map = sundog_source_own(source, g_new(Map, 1), g_free);
+    *map = *description;
+    map->reader.read = read_mapped;
+    *computed = *plain;
+    computed->data = NULL;
+    computed->reader = &map->reader;
+    computed->type = SUNDOG_GGUF_F32;
+    computed->n_bytes = plain->n_bytes / sundog_float_bytes(plain->type) * sizeof(float);
 }
 
 void
 sundog_rows_map(SundogSource *source, const SundogSourceTensor *plain, float (*function)(float),
                 SundogSourceTensor *mapped)
 {
-    Map *map = sundog_source_own(source, g_new0(Map, 1), g_free);
-    *map = (Map){.reader = {read_mapped}, .map = function, .plain = *plain};
-    *mapped = *plain;
-    mapped->data = NULL;
-    mapped->reader = &map->reader;
-    mapped->type = SUNDOG_GGUF_F32;
-    mapped->n_bytes = plain->n_bytes / sundog_float_bytes(plain->type) * sizeof(float);
+    compute(source, &(Map){.map = function, .plain = *plain}, mapped);
+}
+
+void
+sundog_rows_scale(SundogSource *source, const SundogSourceTensor *plain, const float *factors,
+                  SundogSourceTensor *scaled)
+{
+    compute(source, &(Map){.factors = factors, .plain = *plain}, scaled);
 }

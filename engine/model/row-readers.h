@@ -11,6 +11,9 @@
  * more, of their number, at the end. */
 void sundog_rows_join(SundogSource *source, const SundogSourceTensor *parts, size_t n_parts,
                       SundogSourceTensor *joined);
+/* Matrices of one type and width one under the other; `parts` is copied. */
+void sundog_rows_append(SundogSource *source, const SundogSourceTensor *parts, size_t n_parts,
+                        SundogSourceTensor *appended);
 /* Rows [first_row, first_row + n_rows) of a matrix, or of each of a stack. */
 void sundog_rows_slice(SundogSource *source, const SundogSourceTensor *whole, uint64_t first_row,
                        uint64_t n_rows, SundogSourceTensor *slice);
@@ -26,3 +29,6 @@ void sundog_rows_transpose(SundogSource *source, const SundogSourceTensor *whole
 /* A function of each value in float32, of a tensor of plain floats. */
 void sundog_rows_map(SundogSource *source, const SundogSourceTensor *plain,
                      float (*function)(float), SundogSourceTensor *mapped);
+/* Each row of plain floats times its factor, [rows] of all matrices, which the source owns. */
+void sundog_rows_scale(SundogSource *source, const SundogSourceTensor *plain, const float *factors,
+                       SundogSourceTensor *scaled);

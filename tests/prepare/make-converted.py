@@ -390,6 +390,21 @@ SAVED |= {
                        'vision_config': {**VISION, 'out_hidden_size': 16, 'num_position_embeddings': 16}}),
 }
 
+SMALL_DELTA = {'num_hidden_layers': 2, 'layer_types': ['linear_attention', 'full_attention'], 'linear_conv_kernel_dim': 4,
+               'linear_key_head_dim': 16, 'linear_value_head_dim': 8, 'linear_num_key_heads': 2, 'linear_num_value_heads': 4,
+               'num_experts': 3, 'num_experts_per_tok': 2, 'moe_intermediate_size': 16, 'shared_expert_intermediate_size': 16,
+               'tie_word_embeddings': False, 'rms_norm_eps': 1e-6}
+SAVED |= {
+    'hf-qwen3next': ('Qwen3Next', 'Qwen3NextForCausalLM',
+                     {**SMALL, **SMALL_DELTA, 'partial_rotary_factor': 0.5, 'norm_topk_prob': True}),
+    'hf-qwen35moe': ('Qwen3_5Moe', 'Qwen3_5MoeForConditionalGeneration',
+                     {'text_config': {**SIZES, **SMALL, **SMALL_DELTA,
+                                      'rope_parameters': {'rope_type': 'default', 'rope_theta': 10000.0,
+                                                          'partial_rotary_factor': 0.5, 'mrope_section': [2, 0, 0]}},
+                      'vision_config': {**VISION, 'out_hidden_size': 16, 'num_position_embeddings': 16},
+                      'tie_word_embeddings': False}),
+}
+
 # Files in Q8_0; the others are in F16.
 QUANTIZED = {'qwen2moe'}
 
@@ -556,6 +571,20 @@ def transpose_experts(folder):
     safetensors.torch.save_file(tensors, path, metadata={'format': 'pt'})
 
 
+def join_experts(folder):
+    """As Qwen 3.5's are published: gate and up of all experts in one tensor, and down in another."""
+    path = os.path.join(folder, 'model.safetensors')
+    tensors = safetensors.torch.load_file(path)
+    for first in [n for n in tensors if '.experts.0.gate_proj' in n]:
+        stem = first.removesuffix('0.gate_proj.weight')
+        n_experts = sum(n.startswith(stem) for n in tensors) // 3
+        experts = [[tensors.pop(f'{stem}{i}.{part}_proj.weight') for part in ('gate', 'up', 'down')]
+                   for i in range(n_experts)]
+        tensors[stem + 'gate_up_proj'] = torch.stack([torch.cat([gate, up]) for gate, up, _ in experts])
+        tensors[stem + 'down_proj'] = torch.stack([down for _, _, down in experts])
+    safetensors.torch.save_file(tensors, path, metadata={'format': 'pt'})
+
+
 def save_tokenizer(folder):
     """Letters alone, and an end: what the converter counts tokens by."""
     vocabulary = {chr(33 + i): i for i in range(VOCABULARY - 1)}
@@ -612,6 +641,8 @@ def make(output, name):
         model.half().save_pretrained(folder)
         if name == 'hf-qwen3vlmoe':
             transpose_experts(folder)
+        if name == 'hf-qwen35moe':
+            join_experts(folder)
         if parts:
             replace_parts(folder, parts, quantization)
         save_tokenizer(folder)

@@ -16,7 +16,8 @@ TARGET = 'sm_90a'
 # Model -> what it waits for.
 REFUSED = {
     **dict.fromkeys(['falcon-h1', 'granitehybrid', 'hf-bamba', 'hf-granitehybrid', 'hf-lfm2moe', 'hf-nemotron_h_moe',
-                     'lfm2', 'lfm2moe', 'nemotron_h', 'nemotron_h_moe', 'qwen35', 'qwen35moe', 'qwen3next'],
+                     'hf-qwen35moe', 'hf-qwen3next', 'lfm2', 'lfm2moe', 'nemotron_h', 'nemotron_h_moe', 'qwen35', 'qwen35moe',
+                     'qwen3next'],
                     'short_conv has no CUDA kernel'),
     **dict.fromkeys(['deepseek2', 'deepseek3', 'glm4-flash', 'hf-deepseek3', 'kimi-k2'],
                     'linear_heads has no CUDA kernel'),
