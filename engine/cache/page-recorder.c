@@ -117,12 +117,13 @@ sundog_page_recorder_restore(SundogPageRecorder *recorder, const SundogWindowPag
     const SundogStateAccess *state = &recorder->options.state;
     SundogPrefixRecord record = record_after(recorder, parent, tokens);
     NotedPage *noted = &recorder->pages[page];
-    if (!sundog_record_store_load(recorder->options.store, &record, recorder->bytes))
+    if (!sundog_record_store_load(recorder->options.store, &record, recorder->bytes) ||
+        !state->write(SUNDOG_STATE_PAGES, page, recorder->bytes, state->data))
         return false;
-    state->write(SUNDOG_STATE_PAGES, page, recorder->bytes, state->data);
-    if (windows != NULL)
-        state->write(SUNDOG_STATE_WINDOWS, sundog_window_pages_get(windows, page),
-                     recorder->bytes + state->n_bytes[SUNDOG_STATE_PAGES], state->data);
+    if (windows != NULL &&
+        !state->write(SUNDOG_STATE_WINDOWS, sundog_window_pages_get(windows, page),
+                      recorder->bytes + state->n_bytes[SUNDOG_STATE_PAGES], state->data))
+        return false;
     sundog_prefix_record_get_name(&record, noted->name);
     noted->depth = recorder->pages[parent].depth + 1;
     noted->saved = true;
@@ -170,10 +171,8 @@ sundog_page_recorder_restore_state(SundogPageRecorder *recorder, int32_t page, i
 {
     const SundogStateAccess *state = &recorder->options.state;
     SundogPrefixRecord record = state_after(recorder, recorder->pages[page].name);
-    if (!sundog_record_store_load(recorder->options.store, &record, recorder->bytes))
-        return false;
-    state->write(SUNDOG_STATE_SLOTS, slot, recorder->bytes, state->data);
-    return true;
+    return sundog_record_store_load(recorder->options.store, &record, recorder->bytes) &&
+           state->write(SUNDOG_STATE_SLOTS, slot, recorder->bytes, state->data);
 }
 
 bool
@@ -211,11 +210,12 @@ save_page(SundogPageRecorder *recorder, const SundogWindowPages *windows, int32_
     const SundogStateAccess *state = &recorder->options.state;
     NotedPage *noted = &recorder->pages[page];
     SundogPrefixRecord record = record_after(recorder, noted->parent, tokens);
-    state->read(SUNDOG_STATE_PAGES, page, recorder->bytes, state->data);
+    bool is_read = state->read(SUNDOG_STATE_PAGES, page, recorder->bytes, state->data);
     if (windows != NULL)
-        state->read(SUNDOG_STATE_WINDOWS, sundog_window_pages_get(windows, page),
-                    recorder->bytes + state->n_bytes[SUNDOG_STATE_PAGES], state->data);
-    noted->saved = save(recorder, &record);
+        is_read = is_read &&
+                  state->read(SUNDOG_STATE_WINDOWS, sundog_window_pages_get(windows, page),
+                              recorder->bytes + state->n_bytes[SUNDOG_STATE_PAGES], state->data);
+    noted->saved = is_read && save(recorder, &record);
 }
 
 static void
@@ -224,8 +224,8 @@ save_state(SundogPageRecorder *recorder, int32_t slot)
     const SundogStateAccess *state = &recorder->options.state;
     const NotedState *noted = &recorder->states[slot];
     SundogPrefixRecord record = state_after(recorder, noted->parent);
-    state->read(SUNDOG_STATE_SLOTS, slot, recorder->bytes, state->data);
-    save(recorder, &record);
+    if (state->read(SUNDOG_STATE_SLOTS, slot, recorder->bytes, state->data))
+        save(recorder, &record);
 }
 
 /* After the pages, without which it is of no use. */

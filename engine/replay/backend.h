@@ -23,8 +23,8 @@ typedef struct {
     void (*copy_state)(SundogReplay *replay, SundogStateKind kind, int32_t from, int32_t to);
     /* NULL, and the two below, where state does not leave the device. */
     size_t (*get_state_bytes)(const SundogReplay *replay, SundogStateKind kind);
-    void (*read_state)(SundogReplay *replay, SundogStateKind kind, int32_t piece, void *bytes);
-    void (*write_state)(SundogReplay *replay, SundogStateKind kind, int32_t piece,
+    bool (*read_state)(SundogReplay *replay, SundogStateKind kind, int32_t piece, void *bytes);
+    bool (*write_state)(SundogReplay *replay, SundogStateKind kind, int32_t piece,
                         const void *bytes);
 } SundogReplayBackend;
 

@@ -13,8 +13,10 @@
 #include "engine/core/step.h"
 #include "engine/replay/cuda-device.h"
 #include "engine/replay/cuda-launcher.h"
+#include "engine/replay/cuda-state.h"
 #include "engine/replay/cuda-weights.h"
 #include "kernels/contract/cuda.h"
+#include "kernels/contract/recurrent.h"
 #include "kernels/contract/sample.h"
 
 #include <stdatomic.h>
@@ -39,6 +41,7 @@ static const int32_t ladder[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 1
 typedef struct {
     CUdeviceptr data;
     SundogBufferRole role;
+    SundogStateKind kind; /* of state */
     uint64_t n_bytes;
     void *host; /* of inputs and "token", else NULL */
 } Place;
@@ -50,6 +53,7 @@ typedef struct {
     CUstream stream;
     CUdeviceptr weights, arena, pool, step;
     uint64_t arena_bytes, pool_bytes;
+    SundogCudaState state;
     GHashTable *places; /* name, the program's, to Place, owned */
     uint8_t *mapped;    /* two blocks, the ring, the scores, then the count of steps taken in */
     CUdeviceptr mapped_data; /* the same on the device */
@@ -87,6 +91,7 @@ collect_places(CudaReplay *replay, const SundogProgram *program)
         if (place == NULL) {
             place = g_new0(Place, 1);
             place->role = buffer->role;
+            place->kind = sundog_program_get_state_kind(program, id);
             g_hash_table_insert(replay->places, (gpointer)buffer->name, place);
         }
         place->n_bytes =
@@ -99,6 +104,31 @@ static bool
 is_scores(const char *name)
 {
     return strcmp(name, "scores") == 0;
+}
+
+static int
+compare_names(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* By name, so that what is read of one process can be written in another. */
+static void
+collect_state(CudaReplay *replay)
+{
+    g_autofree const char **names =
+        (const char **)g_hash_table_get_keys_as_array(replay->places, NULL);
+    guint n = g_hash_table_size(replay->places);
+    qsort(names, n, sizeof *names, compare_names);
+    replay->state.driver = replay->device.driver;
+    replay->state.stream = replay->stream;
+    for (guint i = 0; i < n; i++) {
+        const Place *place = g_hash_table_lookup(replay->places, names[i]);
+        SundogVariable n_pieces = sundog_state_kind_get_variable(place->kind);
+        if (place->role == SUNDOG_BUFFER_STATE)
+            sundog_cuda_state_add(&replay->state, place->kind, place->data, place->n_bytes,
+                                  replay->base.bounds.values[n_pieces]);
+    }
 }
 
 /* All of them in one piece, since mapping many small ones costs a hundred times as much. Logits are the
@@ -129,6 +159,7 @@ allocate_places(CudaReplay *replay, GError **error)
     g_hash_table_iter_init(&iter, replay->places);
     while (g_hash_table_iter_next(&iter, (gpointer *)&name, (gpointer *)&place))
         place->data += is_scores(name) ? 0 : replay->pool;
+    collect_state(replay);
     return true;
 }
 
@@ -372,6 +403,12 @@ add_section(CudaReplay *replay, SundogCudaBlock *block, uint32_t *at, const char
     *at += (uint32_t)(n_rows * row_words);
 }
 
+static bool
+has_place(const CudaReplay *replay, const char *name)
+{
+    return g_hash_table_contains(replay->places, name);
+}
+
 /* Padded rows are of no sequence; padded sequences begin where the rows end, and have none. */
 static void
 pack_forward(CudaReplay *replay, SundogCudaBlock *block, const SundogShape *shape,
@@ -390,6 +427,10 @@ pack_forward(CudaReplay *replay, SundogCudaBlock *block, const SundogShape *shap
     add_section(replay, block, &at, "first_row", s + 1, to_s + 1, 1, 1, (int32_t)n);
     add_section(replay, block, &at, "start_position", s, to_s, 1, 1, 0);
     add_section(replay, block, &at, "page_table", s, s, pages, stride, 0);
+    if (has_place(replay, "window_table"))
+        add_section(replay, block, &at, "window_table", s, s, pages, stride, 0);
+    if (has_place(replay, "state_slot"))
+        add_section(replay, block, &at, "state_slot", s, to_s, 1, 1, SUNDOG_NULL_STATE_SLOT);
     add_section(replay, block, &at, "logit_rows", rows, runs->values[SUNDOG_VARIABLE_LOGIT_ROWS], 1,
                 1, 0);
 }
@@ -531,26 +572,34 @@ leave_out(SundogReplay *base, uint64_t operations)
         sundog_cuda_launcher_leave_out(((CudaReplay *)base)->launchers[i], operations);
 }
 
-/* Programs of a GPU have pages alone. */
 static void
 copy_state(SundogReplay *base, SundogStateKind kind, int32_t from, int32_t to)
 {
-    g_return_if_fail(kind == SUNDOG_STATE_PAGES);
     CudaReplay *replay = (CudaReplay *)base;
-    uint64_t n_pages = (uint64_t)base->bounds.values[SUNDOG_VARIABLE_POOL_PAGES];
-    GHashTableIter iter;
-    Place *place;
     replay->device.driver->context_set(replay->device.context);
-    g_hash_table_iter_init(&iter, replay->places);
-    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&place)) {
-        if (place->role != SUNDOG_BUFFER_STATE)
-            continue;
-        uint64_t page_bytes = place->n_bytes / n_pages;
-        /* A failure shows in the next step, which runs on the same stream. */
-        replay->device.driver->copy_on_device(place->data + (uint64_t)to * page_bytes,
-                                              place->data + (uint64_t)from * page_bytes, page_bytes,
-                                              replay->stream);
-    }
+    sundog_cuda_state_copy(&replay->state, kind, from, to);
+}
+
+static size_t
+get_state_bytes(const SundogReplay *base, SundogStateKind kind)
+{
+    return sundog_cuda_state_get_bytes(&((const CudaReplay *)base)->state, kind);
+}
+
+static bool
+read_state(SundogReplay *base, SundogStateKind kind, int32_t piece, void *bytes)
+{
+    CudaReplay *replay = (CudaReplay *)base;
+    return replay->device.driver->context_set(replay->device.context) == 0 &&
+           sundog_cuda_state_read(&replay->state, kind, piece, bytes);
+}
+
+static bool
+write_state(SundogReplay *base, SundogStateKind kind, int32_t piece, const void *bytes)
+{
+    CudaReplay *replay = (CudaReplay *)base;
+    return replay->device.driver->context_set(replay->device.context) == 0 &&
+           sundog_cuda_state_write(&replay->state, kind, piece, bytes);
 }
 
 static void
@@ -580,6 +629,7 @@ close_replay(SundogReplay *base)
         free_memory(replay);
     }
     sundog_cuda_device_close(&replay->device);
+    sundog_cuda_state_clear(&replay->state);
     g_hash_table_unref(replay->places);
     g_free(replay);
 }
@@ -594,6 +644,9 @@ static const SundogReplayBackend backend = {
     .set_times = set_times,
     .leave_out = leave_out,
     .copy_state = copy_state,
+    .get_state_bytes = get_state_bytes,
+    .read_state = read_state,
+    .write_state = write_state,
 };
 
 static bool
@@ -623,6 +676,7 @@ sundog_cuda_replay_open(SundogCore *core, const SundogReplayOptions *options,
     replay->base = (SundogReplay){.backend = &backend, .core = core, .bounds = *bounds};
     replay->poison = options->poison;
     replay->places = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, free_place);
+    sundog_cuda_state_init(&replay->state);
     if (sundog_cuda_device_open(&replay->device, core, error) && open_parts(replay, options, error))
         return &replay->base;
     close_replay(&replay->base);

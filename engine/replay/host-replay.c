@@ -286,7 +286,7 @@ get_state_bytes(const SundogReplay *base, SundogStateKind kind)
     return n_all;
 }
 
-static void
+static bool
 read_state(SundogReplay *base, SundogStateKind kind, int32_t piece, void *bytes)
 {
     Pieces pieces = get_pieces(base, kind);
@@ -297,9 +297,10 @@ read_state(SundogReplay *base, SundogStateKind kind, int32_t piece, void *bytes)
         memcpy(to, source, n_bytes);
         to += n_bytes;
     }
+    return true;
 }
 
-static void
+static bool
 write_state(SundogReplay *base, SundogStateKind kind, int32_t piece, const void *bytes)
 {
     Pieces pieces = get_pieces(base, kind);
@@ -310,6 +311,7 @@ write_state(SundogReplay *base, SundogStateKind kind, int32_t piece, const void 
         memcpy(to, from, n_bytes);
         from += n_bytes;
     }
+    return true;
 }
 
 static const SundogReplayBackend backend = {

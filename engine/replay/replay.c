@@ -224,17 +224,17 @@ sundog_replay_get_state_bytes(const SundogReplay *replay, SundogStateKind kind)
                                                     : 0;
 }
 
-void
+bool
 sundog_replay_read_state(SundogReplay *replay, SundogStateKind kind, int32_t piece, void *bytes)
 {
-    g_return_if_fail(is_piece(replay, kind, piece));
-    replay->backend->read_state(replay, kind, piece, bytes);
+    g_return_val_if_fail(is_piece(replay, kind, piece), false);
+    return replay->backend->read_state(replay, kind, piece, bytes);
 }
 
-void
+bool
 sundog_replay_write_state(SundogReplay *replay, SundogStateKind kind, int32_t piece,
                           const void *bytes)
 {
-    g_return_if_fail(is_piece(replay, kind, piece));
-    replay->backend->write_state(replay, kind, piece, bytes);
+    g_return_val_if_fail(is_piece(replay, kind, piece), false);
+    return replay->backend->write_state(replay, kind, piece, bytes);
 }

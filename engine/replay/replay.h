@@ -94,10 +94,11 @@ bool sundog_replay_leave_out(SundogReplay *replay, uint64_t operations);
 void sundog_replay_copy_state(SundogReplay *replay, SundogStateKind kind, int32_t from, int32_t to);
 /* Bytes of a piece, by name of the buffer; 0 where there is none, or it does not leave the device. */
 size_t sundog_replay_get_state_bytes(const SundogReplay *replay, SundogStateKind kind);
-/* Copies a piece out, and back in, another one as well. */
-void sundog_replay_read_state(SundogReplay *replay, SundogStateKind kind, int32_t piece,
+/* Copies a piece out, and back in, another one as well, and waits for all before it. False where the device
+ * failed: what was to be filled then means nothing. */
+bool sundog_replay_read_state(SundogReplay *replay, SundogStateKind kind, int32_t piece,
                               void *bytes);
-void sundog_replay_write_state(SundogReplay *replay, SundogStateKind kind, int32_t piece,
+bool sundog_replay_write_state(SundogReplay *replay, SundogStateKind kind, int32_t piece,
                                const void *bytes);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SundogReplay, sundog_replay_close)

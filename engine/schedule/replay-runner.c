@@ -60,16 +60,16 @@ copy_state(SundogStateKind kind, int32_t from, int32_t to, void *data)
     sundog_replay_copy_state(((SundogReplayRunner *)data)->replay, kind, from, to);
 }
 
-static void
+static bool
 read_state(SundogStateKind kind, int32_t piece, void *bytes, void *data)
 {
-    sundog_replay_read_state(((SundogReplayRunner *)data)->replay, kind, piece, bytes);
+    return sundog_replay_read_state(((SundogReplayRunner *)data)->replay, kind, piece, bytes);
 }
 
-static void
+static bool
 write_state(SundogStateKind kind, int32_t piece, const void *bytes, void *data)
 {
-    sundog_replay_write_state(((SundogReplayRunner *)data)->replay, kind, piece, bytes);
+    return sundog_replay_write_state(((SundogReplayRunner *)data)->replay, kind, piece, bytes);
 }
 
 /* On the host a token's bits do not depend on the rows beside it, so a guess that proves right is the

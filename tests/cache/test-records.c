@@ -54,16 +54,18 @@ copy_state(SundogStateKind kind, int32_t from, int32_t to, void *data)
     memcpy(find_piece(kind, to), find_piece(kind, from), piece_bytes[kind]);
 }
 
-static void
+static bool
 read_state(SundogStateKind kind, int32_t piece, void *bytes, void *data)
 {
     memcpy(bytes, find_piece(kind, piece), piece_bytes[kind]);
+    return true;
 }
 
-static void
+static bool
 write_state(SundogStateKind kind, int32_t piece, const void *bytes, void *data)
 {
     memcpy(find_piece(kind, piece), bytes, piece_bytes[kind]);
+    return true;
 }
 
 /* A cache as a new process has it: nothing is left in memory. n_states up to 1: nothing is recurrent; and of
