@@ -1,9 +1,12 @@
-/* Whole numbers beyond 64 bits, which Python writes: transformers' usual model_max_length is one. */
+/* What Python writes beyond the RFC: whole numbers beyond 64 bits, as transformers' usual model_max_length,
+ * and infinity, as the usual limit of a state space's steps. */
 
 #include "engine/format/json.h"
 
 #include <string.h>
 
+#define INFINITE "Infinity"
+#define LARGEST "1e308   " /* as long */
 /* Fewer digits fit. */
 #define MIN_DIGITS 19
 
@@ -45,6 +48,8 @@ sundog_json_parse_large(const char *text, size_t n_bytes, GError **error)
             at = (char *)skip_string(at, end);
             continue;
         }
+        if ((size_t)(end - at) >= strlen(INFINITE) && memcmp(at, INFINITE, strlen(INFINITE)) == 0)
+            memcpy(at, LARGEST, strlen(LARGEST));
         char *digits = at;
         while (at < end && g_ascii_isdigit(*at))
             at++;

@@ -17,7 +17,8 @@
  * the caller (json_node_unref). */
 JsonNode *sundog_json_parse(const char *text, size_t n_bytes, GError **error);
 
-/* The same for files that Python wrote: whole numbers that do not fit 64 bits become doubles. */
+/* The same for files that Python wrote: whole numbers that do not fit 64 bits become doubles, and Infinity
+ * becomes 1e308. */
 JsonNode *sundog_json_parse_large(const char *text, size_t n_bytes, GError **error);
 
 /* One member of an object: its value's text, which is good JSON. False, with the error set, ends the

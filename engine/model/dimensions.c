@@ -179,6 +179,25 @@ read_scales(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions 
         sundog_keys_read_optional(keys, "final_logit_softcapping", MAX_SCALE);
 }
 
+/* Files in which weights have them multiplied in say nothing of them. */
+static void
+read_factors(SundogKeys *keys, SundogModelDimensions *dimensions)
+{
+    SundogFactors *factors = &dimensions->factors;
+    const struct {
+        const char *name;
+        double *value;
+    } all[] = {{"attention.input_factor", &factors->attention_in},
+               {"attention.output_factor", &factors->attention_out},
+               {"ssm.gate_factor", &factors->space_gate},
+               {"ssm.step_factor", &factors->space_step},
+               {"ssm.output_factor", &factors->space_out},
+               {"feed_forward_gate_factor", &factors->mlp_gate},
+               {"feed_forward_output_factor", &factors->mlp_out}};
+    for (size_t i = 0; i < G_N_ELEMENTS(all); i++)
+        *all[i].value = sundog_keys_read_positive_or(keys, all[i].name, MAX_SCALE, 1);
+}
+
 #define MAX_STREAMS 16
 
 /* The first stream is the one that layers work on. */
@@ -231,6 +250,7 @@ read_all(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *di
     read_window(keys, family, dimensions);
     read_heads(keys, family, dimensions);
     read_scales(keys, family, dimensions);
+    read_factors(keys, dimensions);
     read_streams(keys, family, dimensions);
     sundog_rope_settings_read(keys, family, dimensions);
     read_query_scales(keys, family, dimensions);

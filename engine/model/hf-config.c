@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MAX_SIZE 65536
+#define MAX_SIZE (1 << 22) /* of a vocabulary, which is the largest */
 
 JsonObject *
 sundog_hf_config_get_text(JsonObject *config)
@@ -113,6 +113,8 @@ static const struct {
     const char *expected; /* JSON */
 } neutral[] = {
     {"alibi", "false"},
+    {"activation", "\"gelu\""},
+    {"parallel_attn", "true"},
     {"clip_qkv", "null"},
     {"decoder_sparse_step", "1"},
     {"mlp_only_layers", "[]"},

@@ -43,6 +43,7 @@ typedef enum {
     SUNDOG_HF_SECOND_PARTS,
     SUNDOG_HF_THIRD_PARTS,
     SUNDOG_HF_FOURTH_PARTS,
+    SUNDOG_HF_PADDED_ROWS, /* the first part's, then for each of the second's the first row again */
     SUNDOG_HF_THREE_PARTS, /* the first ones, then the second, then the third */
 } SundogHfPick;
 
@@ -103,7 +104,11 @@ extern const SundogHfTensor sundog_hf_gemma2_tensors[];
 extern const SundogHfTensor sundog_hf_gemma4_tensors[];
 extern const SundogHfKey sundog_hf_gemma_keys[];
 extern const SundogHfKey sundog_hf_gemma4_keys[];
+extern const SundogHfTensor sundog_hf_gemma3n_tensors[];
+extern const SundogHfKey sundog_hf_gemma3n_keys[];
 extern const char sundog_hf_gemma3_defaults[];
+void sundog_hf_gemma3n_read(SundogSource *source, JsonObject *config);
+bool sundog_hf_gemma3n_groups(JsonObject *config, SundogHfGroups *groups, GError **error);
 void sundog_hf_gemma4_read(SundogSource *source, JsonObject *config);
 /* Granite's and those with state spaces: tables in hf-granite.c. */
 extern const SundogHfTensor sundog_hf_granite_hybrid_tensors[];
@@ -113,8 +118,21 @@ extern const SundogHfKey sundog_hf_granite_hybrid_keys[];
 extern const SundogHfKey sundog_hf_nemotron_h_keys[];
 extern const SundogHfTensor sundog_hf_granite_moe_tensors[];
 extern const SundogHfKey sundog_hf_granite_keys[];
+extern const SundogHfTensor sundog_hf_falcon_h1_tensors[];
+extern const SundogHfKey sundog_hf_falcon_h1_keys[];
+void sundog_hf_falcon_h1_read(SundogSource *source, JsonObject *config);
+bool sundog_hf_falcon_h1_groups(JsonObject *config, SundogHfGroups *groups, GError **error);
 void sundog_hf_granite_hybrid_read(SundogSource *source, JsonObject *config);
 void sundog_hf_nemotron_h_read(SundogSource *source, JsonObject *config);
+/* Falcon's and GPT-NeoX's, whose queries, keys and values are one matrix: tables in hf-falcon.c. */
+extern const SundogHfTensor sundog_hf_falcon_tensors[];
+extern const SundogHfTensor sundog_hf_gpt_neox_tensors[];
+extern const SundogHfKey sundog_hf_falcon_keys[];
+extern const SundogHfKey sundog_hf_gpt_neox_keys[];
+void sundog_hf_falcon_read(SundogSource *source, JsonObject *config);
+void sundog_hf_gpt_neox_read(SundogSource *source, JsonObject *config);
+bool sundog_hf_falcon_groups(JsonObject *config, SundogHfGroups *groups, GError **error);
+bool sundog_hf_gpt_neox_groups(JsonObject *config, SundogHfGroups *groups, GError **error);
 /* LFM2's. */
 extern const SundogHfTensor sundog_hf_lfm2_tensors[];
 extern const SundogHfKey sundog_hf_lfm2_keys[];

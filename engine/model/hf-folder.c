@@ -172,6 +172,9 @@ fill(SundogSource *source, const SundogHfFolder *folder, const SundogHfFamily *f
         return false;
     sundog_source_get_uint(source, "expert_count", &options.n_experts);
     sundog_source_get_uint(source, "block_count", &options.n_layers);
+    if (sundog_source_get_uint(source, "altup.num_inputs", &options.n_further_streams) &&
+        options.n_further_streams > 0)
+        options.n_further_streams--;
     double n_predicting = sundog_json_get_number(text, "num_nextn_predict_layers", 0);
     options.n_predicting_layers =
         n_predicting >= 1 && n_predicting <= 16 ? (uint64_t)n_predicting : 0;

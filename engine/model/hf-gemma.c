@@ -47,9 +47,42 @@ const SundogHfTensor sundog_hf_gemma4_tensors[] = {
     {NULL, NULL, SUNDOG_HF_WHOLE},
 };
 
+const SundogHfTensor sundog_hf_gemma3n_tensors[] = {
+    {"model.embed_tokens_per_layer.weight",               "per_layer_token_embd.weight", SUNDOG_HF_PADDED_ROWS},
+    {"model.per_layer_model_projection.weight",           "per_layer_model_proj.weight", SUNDOG_HF_WHOLE},
+    {"model.per_layer_projection_norm.weight",            "per_layer_proj_norm.weight", SUNDOG_HF_WHOLE},
+    {"model.altup_projections.%e.weight",                 "altup_proj.weight", SUNDOG_HF_WHOLE},
+    {"model.altup_unembed_projections.%e.weight",         "altup_unembd_proj.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.altup.correct_output_scale",        "blk.%u.altup_correct_scale.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.altup.correction_coefs.weight",     "blk.%u.altup_correct_coef.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.altup.prediction_coefs.weight",     "blk.%u.altup_predict_coef.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.altup.modality_router.weight",      "blk.%u.altup_router.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.altup.router_norm.weight",          "blk.%u.altup_router_norm.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.laurel.linear_left.weight",         "blk.%u.laurel_l.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.laurel.linear_right.weight",        "blk.%u.laurel_r.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.laurel.post_laurel_norm.weight",    "blk.%u.laurel_post_norm.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.post_attention_layernorm.weight",   "blk.%u.post_attention_norm.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.pre_feedforward_layernorm.weight",  "blk.%u.ffn_norm.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.post_feedforward_layernorm.weight", "blk.%u.post_ffw_norm.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.per_layer_input_gate.weight",       "blk.%u.inp_gate.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.per_layer_projection.weight",       "blk.%u.proj.weight", SUNDOG_HF_WHOLE},
+    {"model.layers.%u.post_per_layer_input_norm.weight",  "blk.%u.post_norm.weight", SUNDOG_HF_WHOLE},
+    {NULL, NULL, SUNDOG_HF_WHOLE},
+};
+
 const SundogHfKey sundog_hf_gemma_keys[] = {
     {"attn_logit_softcapping",  "attn_logit_softcapping"},
     {"final_logit_softcapping", "final_logit_softcapping"},
+    {NULL, NULL},
+};
+
+const SundogHfKey sundog_hf_gemma3n_keys[] = {
+    {"final_logit_softcapping",     "final_logit_softcapping"},
+    {"hidden_size_per_layer_input", "embedding_length_per_layer_input"},
+    {"num_kv_shared_layers",        "attention.shared_kv_layers"},
+    {"altup_num_inputs",            "altup.num_inputs"},
+    {"altup_active_idx",            "altup.active_idx"},
+    {"laurel_rank",                 "laurel.rank"},
     {NULL, NULL},
 };
 

@@ -16,9 +16,12 @@ const SundogHfTensor sundog_hf_granite_moe_tensors[] = {
     {NULL, NULL, SUNDOG_HF_WHOLE},
 };
 
-#define STATE_SPACE_ROWS(module)                                                     \
+#define STATE_SPACE_ROWS(module)                                               \
+    STATE_SPACE_ROWS_WITH(module, SUNDOG_HF_CHANNELS)
+
+#define STATE_SPACE_ROWS_WITH(module, channels)                                      \
     {module ".in_proj.weight", "blk.%u.ssm_in.weight", SUNDOG_HF_WHOLE},             \
-    {module ".conv1d.weight", "blk.%u.ssm_conv1d.weight", SUNDOG_HF_CHANNELS},       \
+    {module ".conv1d.weight", "blk.%u.ssm_conv1d.weight", channels},                 \
     {module ".conv1d.bias", "blk.%u.ssm_conv1d.bias", SUNDOG_HF_WHOLE},              \
     {module ".dt_bias", "blk.%u.ssm_dt.bias", SUNDOG_HF_WHOLE},                      \
     {module ".A_log", "blk.%u.ssm_a", SUNDOG_HF_MINUS_EXP},                          \
@@ -35,13 +38,23 @@ const SundogHfTensor sundog_hf_granite_hybrid_tensors[] = {
     {NULL, NULL, SUNDOG_HF_WHOLE},
 };
 
+#define BAMBA_ROWS                                                                                       \
+    {"model.final_layernorm.weight",                 "output_norm.weight", SUNDOG_HF_WHOLE},           \
+    {"model.layers.%u.pre_ff_layernorm.weight",       "blk.%u.ffn_norm.weight", SUNDOG_HF_WHOLE},       \
+    {"model.layers.%u.feed_forward.gate_proj.weight", "blk.%u.ffn_gate.weight", SUNDOG_HF_WHOLE},       \
+    {"model.layers.%u.feed_forward.up_proj.weight",   "blk.%u.ffn_up.weight", SUNDOG_HF_WHOLE},         \
+    {"model.layers.%u.feed_forward.down_proj.weight", "blk.%u.ffn_down.weight", SUNDOG_HF_WHOLE}
+
 const SundogHfTensor sundog_hf_bamba_tensors[] = {
     STATE_SPACE_ROWS("model.layers.%u.mamba"),
-    {"model.final_layernorm.weight",                 "output_norm.weight", SUNDOG_HF_WHOLE},
-    {"model.layers.%u.pre_ff_layernorm.weight",       "blk.%u.ffn_norm.weight", SUNDOG_HF_WHOLE},
-    {"model.layers.%u.feed_forward.gate_proj.weight", "blk.%u.ffn_gate.weight", SUNDOG_HF_WHOLE},
-    {"model.layers.%u.feed_forward.up_proj.weight",   "blk.%u.ffn_up.weight", SUNDOG_HF_WHOLE},
-    {"model.layers.%u.feed_forward.down_proj.weight", "blk.%u.ffn_down.weight", SUNDOG_HF_WHOLE},
+    BAMBA_ROWS,
+    {NULL, NULL, SUNDOG_HF_WHOLE},
+};
+
+/* What is convolved is scaled first; the convolution's weights are instead, of which there are few. */
+const SundogHfTensor sundog_hf_falcon_h1_tensors[] = {
+    STATE_SPACE_ROWS_WITH("model.layers.%u.mamba", SUNDOG_HF_SCALED_CHANNELS),
+    BAMBA_ROWS,
     {NULL, NULL, SUNDOG_HF_WHOLE},
 };
 
@@ -86,6 +99,16 @@ const SundogHfKey sundog_hf_granite_hybrid_keys[] = {
     {"residual_multiplier",      "residual_scale"},
     {"logits_scaling",           "logit_scale"},
     {"shared_intermediate_size", "expert_shared_feed_forward_length"},
+    {NULL, NULL},
+};
+
+const SundogHfKey sundog_hf_falcon_h1_keys[] = {
+    STATE_SPACE_KEYS,
+    {"attention_in_multiplier",  "attention.input_factor"},
+    {"attention_out_multiplier", "attention.output_factor"},
+    {"ssm_out_multiplier",       "ssm.output_factor"},
+    {"embedding_multiplier",     "embedding_scale"},
+    {"lm_head_multiplier",       "logit_scale"},
     {NULL, NULL},
 };
 

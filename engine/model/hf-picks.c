@@ -82,23 +82,36 @@ pick_stack(SundogSource *source, const SundogHfGroups *groups, uint32_t part,
     sundog_rows_slice(source, &stack, first_row, groups->parts[part], picked);
 }
 
+/* The same of a vector, whose values are its rows: few enough to be gathered at once. */
+static void
+gather_part(SundogSource *source, const SundogHfGroups *groups, uint32_t part,
+            const SundogSourceTensor *found, SundogSourceTensor *picked)
+{
+    SundogSourceTensor rows = *found;
+    rows.shape[1] = rows.shape[0];
+    rows.shape[0] = 1;
+    pick_stack(source, groups, part, &rows, picked);
+    uint64_t n_values = picked->shape[1] * picked->shape[2];
+    uint8_t *values = sundog_source_own(source, g_malloc(picked->n_bytes), g_free);
+    sundog_rows_copy(picked, 0, n_values, values);
+    picked->shape[0] = n_values;
+    picked->shape[1] = picked->shape[2] = 1;
+    picked->data = values;
+    picked->reader = NULL;
+}
+
 /* The same as one matrix, or of a vector as a vector. */
 static void
 pick_part(SundogSource *source, const SundogHfGroups *groups, uint32_t part,
           const SundogSourceTensor *found, SundogSourceTensor *picked)
 {
-    SundogSourceTensor rows = *found;
-    bool is_vector = found->shape[1] == 1;
-    if (is_vector) {
-        rows.shape[1] = rows.shape[0];
-        rows.shape[0] = 1;
+    if (found->shape[1] == 1) {
+        gather_part(source, groups, part, found, picked);
+        return;
     }
-    pick_stack(source, groups, part, &rows, picked);
-    uint64_t n_rows = picked->shape[1] * picked->shape[2];
+    pick_stack(source, groups, part, found, picked);
+    picked->shape[1] *= picked->shape[2];
     picked->shape[2] = 1;
-    picked->shape[is_vector ? 0 : 1] = n_rows;
-    if (is_vector)
-        picked->shape[1] = 1;
 }
 
 /* All first parts, then all second ones, then all third ones. */
@@ -110,6 +123,19 @@ pick_three_parts(SundogSource *source, const SundogHfGroups *groups,
     for (uint32_t i = 0; i < G_N_ELEMENTS(parts); i++)
         pick_part(source, groups, i, found, &parts[i]);
     sundog_rows_append(source, parts, G_N_ELEMENTS(parts), picked);
+}
+
+/* Rows of a table that is shorter than others, whose further tokens count as the first. */
+static void
+pick_padded(SundogSource *source, const SundogHfGroups *groups, const SundogSourceTensor *found,
+            SundogSourceTensor *picked)
+{
+    uint64_t n_further = groups->parts[1];
+    g_autofree SundogSourceTensor *parts = g_new(SundogSourceTensor, 1 + n_further);
+    parts[0] = *found;
+    for (uint64_t i = 1; i <= n_further; i++)
+        sundog_rows_slice(source, found, 0, 1, &parts[i]);
+    sundog_rows_append(source, parts, 1 + n_further, picked);
 }
 
 /* Each channel times the factor of its part. */
@@ -144,13 +170,15 @@ static bool
 check_groups(const SundogHfGroups *groups, SundogHfPick pick, const SundogSourceTensor *found)
 {
     bool is_float = sundog_float_bytes(found->type) > 0;
-    bool is_vector = found->shape[1] == 1 && is_float;
+    bool is_vector = found->shape[1] == 1 && is_float && found->data != NULL;
     uint64_t n_rows = groups->n_groups * count_group_rows(groups);
     if (n_rows == 0 || found->shape[3] != 1)
         return false;
     if (pick == SUNDOG_HF_SCALED_CHANNELS)
         return is_float && groups->n_groups == 1 && found->shape[1] == 1 &&
                found->shape[2] == n_rows;
+    if (pick == SUNDOG_HF_PADDED_ROWS)
+        return found->shape[1] == groups->parts[0] && found->shape[2] == 1;
     if (pick == SUNDOG_HF_KEYS_OF_HEADS && !is_float)
         return false;
     return found->shape[2] == 1 &&
@@ -189,6 +217,7 @@ check_pick(const SundogHfGroups *groups, SundogHfPick pick, const SundogSourceTe
     case SUNDOG_HF_THIRD_PARTS:
     case SUNDOG_HF_FOURTH_PARTS:
     case SUNDOG_HF_THREE_PARTS:
+    case SUNDOG_HF_PADDED_ROWS:
     case SUNDOG_HF_SCALED_CHANNELS:
     case SUNDOG_HF_KEYS_OF_HEADS:
     case SUNDOG_HF_VALUES_OF_HEADS:
@@ -252,6 +281,9 @@ pick(SundogSource *source, const SundogHfGroups *groups, SundogHfPick kind,
         break;
     case SUNDOG_HF_THREE_PARTS:
         pick_three_parts(source, groups, found, picked);
+        break;
+    case SUNDOG_HF_PADDED_ROWS:
+        pick_padded(source, groups, found, picked);
         break;
     case SUNDOG_HF_FROM_THIRD:
         sundog_rows_slice(source, found, 2, found->shape[1] - 2, picked);

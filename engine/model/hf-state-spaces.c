@@ -1,8 +1,10 @@
 /* Settings of families with state spaces. Source of the names: transformers' configurations, and those
  * that the makers publish. */
 
+#include "engine/model/hf-config.h"
 #include "engine/model/hf-family.h"
 
+#include "engine/format/error.h"
 #include "engine/format/json-members.h"
 
 #include <math.h>
@@ -71,6 +73,82 @@ sundog_hf_granite_hybrid_read(SundogSource *source, JsonObject *config)
         sundog_source_set(source, "feed_forward_length", "config.json: shared_intermediate_size",
                           json_object_get_member(config, "shared_intermediate_size"));
 }
+
+/* --- Falcon-H1 ---------------------------------------------------------------------------------- */
+
+/* One of a list of factors, 1 where it is missing. */
+static double
+get_factor(JsonObject *config, const char *name, guint index)
+{
+    JsonArray *list = sundog_json_get_array(config, name);
+    JsonNode *node = list != NULL && index < json_array_get_length(list)
+                         ? json_array_get_element(list, index)
+                         : NULL;
+    return node != NULL && JSON_NODE_HOLDS_VALUE(node) ? json_node_get_double(node) : 1;
+}
+
+/* Of what the projection into a state space gives: gate, what is convolved in three parts, and steps. */
+static double
+get_space_factor(JsonObject *config, guint part)
+{
+    return sundog_json_get_number(config, "ssm_in_multiplier", 1) *
+           get_factor(config, "ssm_multipliers", part);
+}
+
+/* All values of its state spaces. */
+static double
+get_falcon_inner(JsonObject *config)
+{
+    double expanded = sundog_json_get_number(config, "mamba_expand", 2) *
+                      sundog_json_get_number(config, "hidden_size", 0);
+    return sundog_json_get_number(config, "mamba_d_ssm", expanded);
+}
+
+void
+sundog_hf_falcon_h1_read(SundogSource *source, JsonObject *config)
+{
+    double inner = get_falcon_inner(config);
+    double head_dim = sundog_json_get_number(config, "head_dim", 0);
+    double key_factor = sundog_json_get_number(config, "key_multiplier", 1);
+    if (inner >= 1 && inner <= MAX_INNER)
+        sundog_source_set_uint(source, "ssm.inner_size", "config.json: mamba_d_ssm",
+                               (uint64_t)inner);
+    if (head_dim > 0)
+        sundog_source_set_float(source, "attention.scale", "config.json: key_multiplier",
+                                key_factor / sqrt(head_dim));
+    sundog_source_set_float(source, "ssm.gate_factor", "config.json: ssm_multipliers",
+                            get_space_factor(config, 0));
+    sundog_source_set_float(source, "ssm.step_factor", "config.json: ssm_multipliers",
+                            get_space_factor(config, 4));
+    sundog_source_set_float(source, "feed_forward_gate_factor", "config.json: mlp_multipliers",
+                            get_factor(config, "mlp_multipliers", 0));
+    sundog_source_set_float(source, "feed_forward_output_factor", "config.json: mlp_multipliers",
+                            get_factor(config, "mlp_multipliers", 1));
+}
+
+/* The channels of a convolution: values, then what goes into the state, then what comes out of it. */
+bool
+sundog_hf_falcon_h1_groups(JsonObject *config, SundogHfGroups *groups, GError **error)
+{
+    uint64_t n_groups, state_size;
+    double inner = get_falcon_inner(config);
+    if (!sundog_hf_config_get_size(config, "mamba_n_groups", &n_groups, error) ||
+        !sundog_hf_config_get_size(config, "mamba_d_state", &state_size, error))
+        return false;
+    uint64_t n_shared = n_groups * state_size;
+    uint64_t n_values = inner >= 1 && inner <= MAX_INNER ? (uint64_t)inner : 0;
+    *groups = (SundogHfGroups){.n_groups = 1,
+                               .parts = {n_values, n_shared, n_shared},
+                               .factors = {get_space_factor(config, 1), get_space_factor(config, 2),
+                                           get_space_factor(config, 3)}};
+    return !sundog_json_get_bool(config, "mamba_rms_norm", false) ||
+           !sundog_json_get_bool(config, "mamba_norm_before_gate", true) ||
+           sundog_error_set(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                            "config.json: mamba_norm_before_gate is true, expected false where "
+                            "mamba_rms_norm is true");
+}
+
+/* --- Nemotron-H --------------------------------------------------------------------------------- */
 
 /* A letter a layer, or a name: M and the names of state spaces are what is sought. */
 void

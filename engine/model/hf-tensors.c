@@ -35,12 +35,14 @@ static const struct {
 typedef struct {
     char *text; /* owned */
     uint32_t layer;
-    uint32_t expert;
+    uint32_t expert;    /* or that of another matrix of several of one name */
+    bool is_projection; /* of those between streams */
 } Pattern;
 
 /* Matrices that stand one an expert, until all are there. */
 typedef struct {
     const char *name;
+    uint64_t n_parts;
     GArray
         *parts; /* of SundogSourceTensor, by the expert's number; own_name is NULL where missing */
 } Group;
@@ -82,7 +84,8 @@ read_number(const char *text, uint32_t *number)
     return true;
 }
 
-/* Only the first number of all is the layer's, and only one behind "experts" an expert's. */
+/* Only the first number of all is the layer's, and only one behind "experts" an expert's; projections
+ * between streams are numbered like experts. */
 static void
 pattern_init(Pattern *pattern, const char *own_name)
 {
@@ -90,11 +93,13 @@ pattern_init(Pattern *pattern, const char *own_name)
     g_auto(GStrv) parts = g_strsplit(name, ".", -1);
     *pattern = (Pattern){.layer = NO_NUMBER, .expert = NO_NUMBER};
     for (size_t i = 0; parts[i] != NULL; i++) {
-        bool is_expert = i > 0 && strcmp(parts[i - 1], "experts") == 0;
+        bool is_projection = i > 0 && g_str_has_prefix(parts[i - 1], "altup_");
+        bool is_expert = is_projection || (i > 0 && strcmp(parts[i - 1], "experts") == 0);
         uint32_t *number = is_expert ? &pattern->expert : &pattern->layer;
         if (*number == NO_NUMBER && read_number(parts[i], number)) {
             g_free(parts[i]);
             parts[i] = g_strdup(is_expert ? "%e" : "%u");
+            pattern->is_projection = pattern->is_projection || is_projection;
         }
     }
     pattern->text = g_strjoinv(".", parts);
@@ -114,18 +119,23 @@ make_name(Mapping *mapping, const char *name, uint32_t layer)
 /* --- Rows of the tables ------------------------------------------------------------------------- */
 
 static bool
-add_to_group(Mapping *mapping, const SundogSourceTensor *tensor, uint32_t expert, GError **error)
+add_to_group(Mapping *mapping, const SundogSourceTensor *tensor, const Pattern *pattern,
+             GError **error)
 {
-    if (expert >= MIN(mapping->options->n_experts, MAX_EXPERTS)) {
+    uint32_t expert = pattern->expert;
+    uint64_t n_parts =
+        pattern->is_projection ? mapping->options->n_further_streams : mapping->options->n_experts;
+    if (expert >= MIN(n_parts, MAX_EXPERTS)) {
         g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
-                    "tensor %s is of expert %u, expected a number below %" G_GUINT64_FORMAT,
-                    tensor->own_name, expert, mapping->options->n_experts);
+                    "tensor %s is number %u, expected one below %" G_GUINT64_FORMAT,
+                    tensor->own_name, expert, n_parts);
         return false;
     }
     Group *group = g_hash_table_lookup(mapping->groups, tensor->name);
     if (group == NULL) {
         group = g_new0(Group, 1);
         group->name = tensor->name;
+        group->n_parts = n_parts;
         group->parts = g_array_new(FALSE, TRUE, sizeof(SundogSourceTensor));
         g_hash_table_insert(mapping->groups, g_strdup(tensor->name), group);
     }
@@ -161,7 +171,7 @@ take_rows(Mapping *mapping, const SundogHfTensor *rows, const Pattern *pattern,
                             error))
             return false;
         picked.name = make_name(mapping, rows->name, pattern->layer);
-        if (pattern->expert != NO_NUMBER ? !add_to_group(mapping, &picked, pattern->expert, error)
+        if (pattern->expert != NO_NUMBER ? !add_to_group(mapping, &picked, pattern, error)
                                          : !add_tensor(mapping, &picked, error))
             return false;
     }
@@ -198,11 +208,11 @@ static bool
 join_group(Mapping *mapping, const Group *group, GError **error)
 {
     const SundogSourceTensor *parts = (const SundogSourceTensor *)group->parts->data;
-    uint64_t n_experts = mapping->options->n_experts;
-    for (guint i = 0; i < n_experts; i++) {
+    for (guint i = 0; i < group->n_parts; i++) {
         if (i >= group->parts->len || parts[i].own_name == NULL) {
             g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
-                        "%s: the matrix of expert %u is missing", group->name, i);
+                        "%s: number %u of %" G_GUINT64_FORMAT " matrices is missing", group->name,
+                        i, group->n_parts);
             return false;
         }
         if (parts[i].type == parts[0].type &&
@@ -214,7 +224,7 @@ join_group(Mapping *mapping, const Group *group, GError **error)
         return false;
     }
     SundogSourceTensor joined;
-    sundog_rows_join(mapping->source, parts, n_experts, &joined);
+    sundog_rows_join(mapping->source, parts, group->n_parts, &joined);
     return add_tensor(mapping, &joined, error);
 }
 

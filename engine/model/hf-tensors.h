@@ -15,6 +15,7 @@ typedef struct {
     const SundogSafetensors *tensors; /* outlives the source */
     bool is_tied;                     /* the head is the embedding, whatever stands beside it */
     uint64_t n_experts;
+    uint64_t n_further_streams; /* of a residual that has several, beside the first */
     uint64_t n_layers;
     SundogHfGroups groups;        /* of rows, where the family has such a matrix */
     uint64_t n_predicting_layers; /* behind the last one, left out */

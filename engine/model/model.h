@@ -210,6 +210,17 @@ typedef struct {
     uint32_t n_outputs;     /* of a vector, or scores of which the first is meant */
 } SundogPooledDimensions;
 
+/* What Falcon-H1 multiplies values by on their way through a layer; 1 elsewhere. */
+typedef struct {
+    double attention_in;
+    double attention_out;
+    double space_gate; /* of a state space: what goes through its gate, */
+    double space_step; /* its steps before their bias, */
+    double space_out;  /* and what it gives */
+    double mlp_gate;   /* before its function */
+    double mlp_out;
+} SundogFactors;
+
 /* A mixture of experts in place of the MLP. */
 typedef struct {
     uint32_t n_experts;      /* 0: every layer has an MLP, and nothing below means anything */
@@ -256,6 +267,7 @@ typedef struct {
     uint32_t query_scale_offset;
     bool scales_unrotated; /* only the queries of layers that rotate nothing */
     double embedding_scale;
+    SundogFactors factors;
     double residual_scale; /* of what a layer's halves add */
     double logit_scale;    /* that logits are multiplied by */
     double logit_softcap;  /* 0 where there is none */

@@ -12,9 +12,8 @@ count_rows(const SundogSourceTensor *tensor)
     return tensor->shape[1] * tensor->shape[2] * tensor->shape[3];
 }
 
-/* Rows of a part, wherever it has them. */
-static void
-copy_rows(const SundogSourceTensor *part, uint64_t first_row, uint64_t n_rows, uint8_t *rows)
+void
+sundog_rows_copy(const SundogSourceTensor *part, uint64_t first_row, uint64_t n_rows, uint8_t *rows)
 {
     size_t row_bytes = (size_t)(part->n_bytes / count_rows(part));
     if (part->data != NULL)
@@ -43,7 +42,7 @@ read_joined(const SundogRowReader *reader, uint64_t first_row, uint64_t n_rows, 
             continue;
         }
         uint64_t n = MIN(n_rows, part_rows - first_row);
-        copy_rows(&joined->parts[i], first_row, n, rows);
+        sundog_rows_copy(&joined->parts[i], first_row, n, rows);
         rows += n * joined->row_bytes;
         first_row = 0;
         n_rows -= n;
@@ -105,8 +104,8 @@ read_slice(const SundogRowReader *reader, uint64_t first_row, uint64_t n_rows, u
         uint64_t in_matrix = first_row % slice->n_rows;
         uint64_t n = MIN(n_rows, slice->n_rows - in_matrix);
         uint64_t matrix = first_row / slice->n_rows;
-        copy_rows(&slice->whole, matrix * slice->whole_rows + slice->first_row + in_matrix, n,
-                  rows);
+        sundog_rows_copy(&slice->whole, matrix * slice->whole_rows + slice->first_row + in_matrix,
+                         n, rows);
         rows += n * slice->row_bytes;
         first_row += n;
         n_rows -= n;
@@ -163,7 +162,7 @@ read_every_second(const SundogRowReader *reader, uint64_t first_row, uint64_t n_
     const View *view = (const View *)reader;
     size_t row_bytes = (size_t)(view->whole.n_bytes / count_rows(&view->whole));
     for (uint64_t i = 0; i < n_rows; i++)
-        copy_rows(&view->whole, 2 * (first_row + i) + view->first, 1, rows + i * row_bytes);
+        sundog_rows_copy(&view->whole, 2 * (first_row + i) + view->first, 1, rows + i * row_bytes);
 }
 
 void
@@ -183,7 +182,7 @@ read_every_second_value(const SundogRowReader *reader, uint64_t first_row, uint6
     size_t value_bytes = sundog_float_bytes(view->whole.type);
     size_t n_values = (size_t)(view->whole.shape[0] * n_rows);
     g_autofree uint8_t *values = g_malloc(n_values * value_bytes);
-    copy_rows(&view->whole, first_row, n_rows, values);
+    sundog_rows_copy(&view->whole, first_row, n_rows, values);
     for (size_t i = view->first; i < n_values; i += 2, rows += value_bytes)
         memcpy(rows, values + i * value_bytes, value_bytes);
 }
@@ -221,7 +220,7 @@ read_transposed(const SundogRowReader *reader, uint64_t first_row, uint64_t n_ro
     for (uint64_t row = first_row; row < first_row + n_rows; row++) {
         uint64_t matrix = row / whole->shape[0];
         if (scratch != NULL && matrix != in_scratch)
-            copy_rows(whole, matrix * whole->shape[1], whole->shape[1], scratch);
+            sundog_rows_copy(whole, matrix * whole->shape[1], whole->shape[1], scratch);
         in_scratch = matrix;
         copy_column(whole, scratch != NULL ? scratch : whole->data + matrix * matrix_bytes,
                     row % whole->shape[0],
@@ -254,7 +253,7 @@ read_mapped(const SundogRowReader *reader, uint64_t first_row, uint64_t n_rows, 
     size_t n_columns = (size_t)map->plain.shape[0];
     size_t n_values = n_columns * (size_t)n_rows;
     g_autofree uint8_t *values = g_malloc(n_values * sundog_float_bytes(map->plain.type));
-    copy_rows(&map->plain, first_row, n_rows, values);
+    sundog_rows_copy(&map->plain, first_row, n_rows, values);
     for (size_t i = 0; i < n_values; i++) {
         float value = sundog_float_get(map->plain.type, values, i);
         value =

@@ -7,6 +7,9 @@
 
 #include "engine/model/source.h"
 
+/* Rows of all matrices of a tensor, counted through, wherever it has them. */
+void sundog_rows_copy(const SundogSourceTensor *tensor, uint64_t first_row, uint64_t n_rows,
+                      uint8_t *rows);
 /* Tensors of one type and shape one after the other; `parts` is copied. The result has one dimension
  * more, of their number, at the end. */
 void sundog_rows_join(SundogSource *source, const SundogSourceTensor *parts, size_t n_parts,

@@ -90,6 +90,8 @@ sundog_component_gated_mlp(SundogBuilder *builder, SundogBufferId x, SundogGate 
     SundogBufferId gate =
         sundog_component_linear(builder, x, SUNDOG_TENSOR_MLP_GATE, "mlp.gate", mlp_size);
     gate = emit_sparsity(builder, gate, mlp_size);
+    gate = sundog_component_scale(builder, gate, builder->dimensions->factors.mlp_gate,
+                                  "mlp.gate.scaled", mlp_size);
     SundogBufferId up =
         sundog_component_linear(builder, x, SUNDOG_TENSOR_MLP_UP, "mlp.up", mlp_size);
     SundogBufferId hidden = sundog_builder_temporary(builder, "mlp.hidden", mlp_size);

@@ -38,12 +38,19 @@ emit_falcon_layer(SundogBuilder *builder, SundogBufferId x)
 {
     SundogBufferId norm =
         sundog_component_norm(builder, x, SUNDOG_TENSOR_ATTENTION_NORM, "attention.norm");
-    SundogBufferId y = sundog_component_attention(builder, norm, SUNDOG_QK_NORM_NONE);
+    const SundogFactors *factors = &builder->dimensions->factors;
+    uint32_t size = builder->dimensions->hidden_size;
+    SundogBufferId y =
+        sundog_component_scale(builder, norm, factors->attention_in, "attention.in", size);
+    y = sundog_component_attention(builder, y, SUNDOG_QK_NORM_NONE);
+    y = sundog_component_scale(builder, y, factors->attention_out, "attention.scaled", size);
     x = sundog_component_residual(builder, x, y, "attention.sum");
     y = sundog_component_state_space(builder, norm);
+    y = sundog_component_scale(builder, y, factors->space_out, "space.scaled", size);
     x = sundog_component_residual(builder, x, y, "space.sum");
     y = sundog_component_norm(builder, x, SUNDOG_TENSOR_MLP_NORM, "mlp.norm");
     y = sundog_component_gated_mlp(builder, y, SUNDOG_GATE_SILU);
+    y = sundog_component_scale(builder, y, factors->mlp_out, "mlp.scaled", size);
     return sundog_component_residual(builder, x, y, "mlp.sum");
 }
 

@@ -168,6 +168,10 @@ sundog_component_state_space(SundogBuilder *builder, SundogBufferId x)
     SundogBufferId xbc = sundog_component_take(builder, parts, "space.in", n, n_values, n_seen, 1);
     SundogBufferId dt =
         sundog_component_take(builder, parts, "space.dt", n, n_values + n_seen, n_heads, 1);
+    gate = sundog_component_scale(builder, gate, builder->dimensions->factors.space_gate,
+                                  "space.gate.scaled", n_values);
+    dt = sundog_component_scale(builder, dt, builder->dimensions->factors.space_step,
+                                "space.dt.scaled", n_heads);
     SundogBufferId seen = emit_conv(builder, xbc, SUNDOG_TENSOR_STATE_CONV, n_seen, true);
     SundogBufferId y = emit_gated(builder, gate, emit_scan(builder, seen, dt), n_values);
     return sundog_component_linear(builder, y, SUNDOG_TENSOR_STATE_OUT, "space.out",

@@ -259,10 +259,12 @@ test_large(void)
     assert_large("99999999999999999999.5", 1e20);
     assert_large("1.9999999999999999999999", 2);
     assert_large("1e0000000000000000000000001", 10);
-    /* Within a text digits stay as they are. */
-    const char *text = "\"\\\"99999999999999999999\"";
+    assert_large("Infinity", 1e308);
+    assert_large("-Infinity", -1e308);
+    /* Within a text all stays as it is. */
+    const char *text = "\"\\\"99999999999999999999 Infinity\"";
     g_autoptr(JsonNode) node = sundog_json_parse_large(text, strlen(text), NULL);
-    g_assert_cmpstr(json_node_get_string(node), ==, "\"99999999999999999999");
+    g_assert_cmpstr(json_node_get_string(node), ==, "\"99999999999999999999 Infinity");
 }
 
 int

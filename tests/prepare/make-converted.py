@@ -405,6 +405,25 @@ SAVED |= {
                       'tie_word_embeddings': False}),
 }
 
+SAVED |= {
+    'hf-falcon-h1': ('FalconH1', 'FalconH1ForCausalLM',
+                     {**SMALL, **SMALL_SPACE, 'mamba_d_ssm': 32, 'mamba_rms_norm': False, 'attention_in_multiplier': 1.3,
+                      'attention_out_multiplier': 0.7, 'ssm_in_multiplier': 0.3, 'ssm_out_multiplier': 1.7,
+                      'mlp_multipliers': [0.6, 1.9], 'ssm_multipliers': [0.6, 2.9, 1.8, 0.4, 1.1], 'key_multiplier': 0.55,
+                      'lm_head_multiplier': 0.35, 'embedding_multiplier': 2.2, 'tie_word_embeddings': False}),
+    'hf-falcon': ('Falcon', 'FalconForCausalLM',
+                  {**SMALL, **FALCON, 'rms_norm_eps': ABSENT, 'intermediate_size': ABSENT, 'ffn_hidden_size': 24, 'new_decoder_architecture': True, 'num_kv_heads': 2,
+                   'num_attention_heads': 4, 'hidden_size': 32}),
+    'hf-gemma3n': ('Gemma3nText', 'Gemma3nForCausalLM',
+                   {**SMALL, 'num_hidden_layers': 3, 'num_kv_shared_layers': 1, 'laurel_rank': 8,
+                    'layer_types': ['sliding_attention', 'full_attention', 'sliding_attention'], 'sliding_window': 20,
+                    'activation_sparsity_pattern': [0.8, 0.0, 0.6], 'hidden_size_per_layer_input': 4,
+                    'vocab_size_per_layer_input': VOCABULARY, 'final_logit_softcapping': 3.0}),
+    'hf-gptneox': ('GPTNeoX', 'GPTNeoXForCausalLM',
+                   {**SMALL, **PLAIN, 'rms_norm_eps': ABSENT, 'layer_norm_eps': 1e-5,
+                    'rope_parameters': {'rope_type': 'default', 'rope_theta': 10000.0, 'partial_rotary_factor': 0.5}}),
+}
+
 # Files in Q8_0; the others are in F16.
 QUANTIZED = {'qwen2moe'}
 
