@@ -93,7 +93,16 @@ add_report(JsonObject *object, const SundogVerifyReport *report)
     json_object_set_double_member(object, "alike", report->alike);
 }
 
-/* report NULL: nothing was computed. */
+/* What was looked at. report NULL: nothing was computed. */
+static const char *
+describe(const SundogVerifyReport *report)
+{
+    if (report == NULL)
+        return "signature and hashes";
+    return report->kernels != NULL ? "signature, hashes, operations and whole steps"
+                                   : "signature, hashes and whole steps on the GPU";
+}
+
 static int
 tell(const char *name, const SundogVerifyReport *report)
 {
@@ -105,8 +114,9 @@ tell(const char *name, const SundogVerifyReport *report)
     }
     if (report != NULL && report->problems != NULL) {
         sundog_terminal_error("%s does not compute what it should:\n%s\nPrepare it again; if that "
-                              "does not help, this processor or its memory is at fault.",
-                              name, report->problems);
+                              "does not help, this %s or its memory is at fault.",
+                              name, report->problems,
+                              report->kernels != NULL ? "processor" : "graphics card");
         return SUNDOG_EXIT_FAILED;
     }
     if (sundog_command_json) {
@@ -117,8 +127,7 @@ tell(const char *name, const SundogVerifyReport *report)
             add_report(object, report);
         sundog_terminal_print_json(object);
     } else {
-        printf("\n%s is good: signature, hashes%s.\n", name,
-               report != NULL ? ", operations and whole steps" : "");
+        printf("\n%s is good: %s.\n", name, describe(report));
     }
     return SUNDOG_EXIT_OK;
 }
@@ -169,8 +178,8 @@ const SundogCommand sundog_command_verify = {
     .help =
         "Compares a core's signature and all hashes. Then recomputes operations of sampled steps\n"
         "with the plain kernels that define them, and whole steps with the model's own program\n"
-        "in float32, and tells how far apart they are. The exit status is 1 where anything is\n"
-        "wrong.\n\n"
+        "in float32, and tells how far apart they are; of a core for a GPU whole steps alone. The\n"
+        "exit status is 1 where anything is wrong.\n\n"
         "  sundog verify smollm2-135m-instruct",
     .options = options,
     .has_json = true,
