@@ -464,6 +464,16 @@ typedef struct {
 } SundogCudaFill;
 
 typedef struct {
+    const void *from;
+    uint64_t n_bytes;
+    void *to; /* u32 */
+} SundogCudaReadThrough;
+
+typedef struct {
+    uint64_t ns;
+} SundogCudaSpin;
+
+typedef struct {
     const void *blocks[2]; /* used in turn */
     void *step;            /* u32: steps taken in, then the generation */
     void *taken;           /* mapped u32: steps taken in, for the host */
