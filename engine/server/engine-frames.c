@@ -84,14 +84,14 @@ take_token(SundogEngine *engine, uint64_t id, uint32_t index, uint32_t token)
     SundogGeneration *generation = sundog_request_queue_find(engine->queue, id);
     if (!generation)
         return;
-    engine->n_deaths_in_row = 0;
+    engine->death_weight = 0;
     guint n_before = generation->produced->len;
     sundog_generation_ref(generation);
     bool goes_on = sundog_generation_feed(generation, index, token);
     engine->counters->n_produced_tokens += generation->produced->len - n_before;
     /* Who gets on is not what the engine dies of; there are only so many tokens to get on by. */
     if (generation->produced->len > n_before)
-        generation->n_deaths = 0;
+        generation->death_weight = 0;
     if (!goes_on && !sundog_generation_is_over(generation)) {
         sundog_engine_cancel_in_process(engine, generation);
         sundog_engine_end_request(engine, generation, SUNDOG_GENERATION_STOP, NULL);
@@ -136,7 +136,7 @@ take_result(SundogEngine *engine, GVariant *payload)
         sundog_engine_say(engine, "error", "%s", error->message);
         return;
     }
-    engine->n_deaths_in_row = 0;
+    engine->death_weight = 0;
     SundogGeneration *generation = sundog_request_queue_find(engine->queue, result.id);
     if (generation)
         sundog_generation_take_result(generation, &result);

@@ -22,12 +22,13 @@ struct SundogEngine {
     char *message; /* of a failure */
     int64_t failed_at;
     int64_t used_us;
-    int64_t wanted_us;        /* since when it is wanted without a request, or 0 */
-    int64_t yield_us;         /* requests from then on wait for another start; or 0 */
-    unsigned n_deaths_in_row; /* without a token in between */
-    bool was_ready;           /* the present process */
-    bool has_vocabulary;      /* the present process was sent it */
-    bool had_room_made;       /* since it was last ready */
+    int64_t wanted_us;       /* since when it is wanted without a request, or 0 */
+    int64_t yield_us;        /* requests from then on wait for another start; or 0 */
+    unsigned death_weight;   /* of those in a row, without a token in between */
+    uint64_t n_memory_kills; /* of the machine, before the present process */
+    bool was_ready;          /* the present process */
+    bool has_vocabulary;     /* the present process was sent it */
+    bool had_room_made;      /* since it was last ready */
     guint backoff_timer;
     GArray *unloads; /* Unload: whom to tell when the process is gone; not empty: it is unloading */
     bool is_kept;

@@ -7,15 +7,16 @@
 
 #include "engine/library/timer.h"
 #include "engine/server/engine-private.h"
-#include <signal.h>
+#include "engine/server/memory-kills.h"
 
 #define DEFAULT_STOP_MS 3000
 /* Deaths without a token in between: the first is answered at once, since it is mostly one bad moment. */
 #define FIRST_BACKOFF_MS 20
 #define MAX_BACKOFF_MS 5000
-#define MAX_DEATHS_IN_LOAD 3
+#define MAX_BACKOFF_AFTER_KILL_MS 100
+#define MAX_WEIGHT_IN_LOAD (3 * SUNDOG_DEATH_BY_FAULT)
 /* Once it was ready it can be, and what is killed from outside says nothing of the core. */
-#define MAX_DEATHS_OTHERWISE 10
+#define MAX_WEIGHT_OTHERWISE (10 * SUNDOG_DEATH_BY_FAULT)
 
 typedef struct {
     void (*done)(void *data);
@@ -228,7 +229,7 @@ sundog_engine_refuse(SundogEngine *engine, SundogApiError *reason)
     g_free(engine->message);
     engine->message = g_strdup(reason->text);
     engine->failed_at = g_get_monotonic_time();
-    engine->n_deaths_in_row = 0;
+    engine->death_weight = 0;
     engine->wanted_us = 0;
     sundog_engine_say(engine, "error", "The core %s cannot be loaded: %s", engine->core->name,
                       engine->message);
@@ -254,20 +255,21 @@ on_backoff_over(void *data)
 }
 
 static void
-restart_later(SundogEngine *engine)
+restart_later(SundogEngine *engine, SundogDeathWeight weight)
 {
-    unsigned ms = FIRST_BACKOFF_MS;
-    for (unsigned i = 1; i < engine->n_deaths_in_row && ms < MAX_BACKOFF_MS; i++)
+    unsigned n_deaths = engine->death_weight / weight, ms = FIRST_BACKOFF_MS;
+    unsigned most = weight == SUNDOG_DEATH_BY_KILL ? MAX_BACKOFF_AFTER_KILL_MS : MAX_BACKOFF_MS;
+    for (unsigned i = 1; i < n_deaths && ms < most; i++)
         ms *= 4;
     engine->counters->n_restarts++;
     sundog_engine_set_state(engine, SUNDOG_ENGINE_RESTARTING);
-    sundog_timer_start(&engine->backoff_timer, MIN(ms, MAX_BACKOFF_MS), on_backoff_over, engine);
+    sundog_timer_start(&engine->backoff_timer, MIN(ms, most), on_backoff_over, engine);
 }
 
 static void
-give_up_poison(SundogEngine *engine, const char *reason)
+give_up_poison(SundogEngine *engine, SundogDeathWeight weight, const char *reason)
 {
-    g_autoptr(GPtrArray) given_up = sundog_request_queue_put_back(engine->queue);
+    g_autoptr(GPtrArray) given_up = sundog_request_queue_put_back(engine->queue, weight);
     for (guint i = 0; i < given_up->len; i++) {
         SundogGeneration *generation = given_up->pdata[i];
         if (sundog_generation_is_over(generation))
@@ -290,26 +292,35 @@ on_load_failed(SundogEngine *engine, const char *text)
         fail_to_load(engine, text);
         return;
     }
-    engine->n_deaths_in_row = 0;
+    engine->death_weight = 0;
     if (!engine->wanted_us)
         engine->wanted_us = g_get_monotonic_time();
     sundog_engine_set_state(engine, SUNDOG_ENGINE_NONE);
 }
 
+/* What the kernel kills for want of memory, it may kill for what was asked of it. */
+static SundogDeathWeight
+weigh(const SundogEngine *engine, const SundogEngineEnd *end)
+{
+    bool lacked_memory = sundog_memory_kills_count(NULL) > engine->n_memory_kills;
+    return end->is_killed && !lacked_memory ? SUNDOG_DEATH_BY_KILL : SUNDOG_DEATH_BY_FAULT;
+}
+
 static void
 on_death(SundogEngine *engine, const SundogEngineEnd *end)
 {
+    SundogDeathWeight weight = weigh(engine, end);
     sundog_engine_say(engine, "error", "%s", end->text);
-    engine->n_deaths_in_row++;
-    give_up_poison(engine, end->text);
-    bool is_own_fault = !engine->was_ready && end->signal != SIGKILL;
-    unsigned max_deaths = is_own_fault ? MAX_DEATHS_IN_LOAD : MAX_DEATHS_OTHERWISE;
+    engine->death_weight += weight;
+    give_up_poison(engine, weight, end->text);
+    bool is_own_fault = !engine->was_ready && !end->is_killed;
+    unsigned max_weight = is_own_fault ? MAX_WEIGHT_IN_LOAD : MAX_WEIGHT_OTHERWISE;
     if (!engine->was_ready && engine->message)
         on_load_failed(engine, end->text);
-    else if (engine->n_deaths_in_row >= max_deaths)
+    else if (engine->death_weight >= max_weight)
         fail_to_load(engine, end->text);
     else
-        restart_later(engine);
+        restart_later(engine, weight);
 }
 
 static void
@@ -432,6 +443,7 @@ start_process(SundogEngine *engine)
     engine->yield_us = 0;
     engine->was_ready = false;
     engine->has_vocabulary = false;
+    engine->n_memory_kills = sundog_memory_kills_count(NULL);
     sundog_engine_set_state(engine, SUNDOG_ENGINE_STARTING);
     g_autoptr(GError) error = NULL;
     engine->process = sundog_engine_process_start(
@@ -454,7 +466,7 @@ sundog_engine_start(SundogEngine *engine, uint64_t needed_bytes, uint64_t grante
     g_return_if_fail(!engine->process && !engine->backoff_timer);
     engine->needed_bytes = needed_bytes;
     engine->granted_bytes = granted_bytes;
-    engine->n_deaths_in_row = 0;
+    engine->death_weight = 0;
     engine->failed_at = 0;
     engine->used_us = g_get_monotonic_time();
     start_process(engine);

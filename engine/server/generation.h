@@ -57,9 +57,10 @@ struct SundogGeneration {
     SundogGenerationCalls calls;
     void *data;
     SundogGenerationState state;
-    uint64_t id;       /* on the wire, 0 while not submitted */
-    bool was_in_step;  /* of the present engine */
-    unsigned n_deaths; /* of engines while it was in their steps, since its last token */
+    uint64_t id;      /* on the wire, 0 while not submitted */
+    bool was_in_step; /* of the present engine */
+    unsigned
+        death_weight; /* of engines' deaths while it was in their steps, since its last token */
     uint32_t n_cached;
     uint32_t n_prefilled;
     int64_t started_at;   /* real time, microseconds */

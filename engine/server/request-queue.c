@@ -2,8 +2,8 @@
 
 #include "engine/server/request-queue.h"
 
-#define SUSPECT_DEATHS 2
-#define GIVEN_UP_DEATHS 3
+#define SUSPECT_WEIGHT (2 * SUNDOG_DEATH_BY_FAULT)
+#define GIVEN_UP_WEIGHT (3 * SUNDOG_DEATH_BY_FAULT)
 
 struct SundogRequestQueue {
     GPtrArray *waiting;  /* SundogGeneration, in order */
@@ -62,7 +62,7 @@ first_suspect(SundogRequestQueue *queue)
 {
     for (guint i = 0; i < queue->waiting->len; i++) {
         SundogGeneration *generation = queue->waiting->pdata[i];
-        if (generation->n_deaths >= SUSPECT_DEATHS)
+        if (generation->death_weight >= SUSPECT_WEIGHT)
             return generation;
     }
     return NULL;
@@ -86,7 +86,7 @@ uint64_t
 sundog_request_queue_start(SundogRequestQueue *queue, SundogGeneration *generation)
 {
     generation->id = ++queue->last_id;
-    queue->runs_suspect = generation->n_deaths >= SUSPECT_DEATHS;
+    queue->runs_suspect = generation->death_weight >= SUSPECT_WEIGHT;
     g_hash_table_insert(queue->running, &generation->id, sundog_generation_ref(generation));
     g_ptr_array_remove(queue->waiting, generation);
     return generation->id;
@@ -142,7 +142,7 @@ dup_running(SundogRequestQueue *queue)
 }
 
 GPtrArray *
-sundog_request_queue_put_back(SundogRequestQueue *queue)
+sundog_request_queue_put_back(SundogRequestQueue *queue, SundogDeathWeight weight)
 {
     GPtrArray *given_up = g_ptr_array_new_with_free_func((GDestroyNotify)sundog_generation_unref);
     g_autoptr(GPtrArray) running = dup_running(queue);
@@ -151,11 +151,12 @@ sundog_request_queue_put_back(SundogRequestQueue *queue)
     guint n_back = 0;
     for (guint i = 0; i < running->len; i++) {
         SundogGeneration *generation = running->pdata[i];
-        generation->n_deaths += generation->was_in_step;
+        if (generation->was_in_step)
+            generation->death_weight += weight;
         generation->was_in_step = false;
         generation->id = 0;
         sundog_generation_ref(generation);
-        if (generation->n_deaths >= GIVEN_UP_DEATHS)
+        if (generation->death_weight >= GIVEN_UP_WEIGHT)
             g_ptr_array_add(given_up, generation);
         else
             g_ptr_array_insert(queue->waiting, (int)n_back++, generation);

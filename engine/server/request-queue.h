@@ -4,12 +4,19 @@
  * The requests of one core that are not over: waiting ones in their order, and those that its engine
  * has. Decides which may go to the engine next. A request that was in the steps of two engines' deaths and
  * got no token in between is a suspect: it runs alone, and when the engine dies a third time with it, it is failed by name.
+ * An engine that was killed from outside says next to nothing of its requests: it takes so many more of such deaths.
  */
 
 #include "engine/server/generation.h"
 
 /* Requests that may wait beyond those that fit a step. */
 #define SUNDOG_REQUEST_QUEUE_LENGTH 256
+
+/* What a death weighs, with a core and with the requests that were in its steps. */
+typedef enum {
+    SUNDOG_DEATH_BY_KILL = 1, /* from outside, and not for want of memory */
+    SUNDOG_DEATH_BY_FAULT = 64,
+} SundogDeathWeight;
 
 typedef struct SundogRequestQueue SundogRequestQueue;
 
@@ -33,7 +40,7 @@ SundogGeneration *sundog_request_queue_find(SundogRequestQueue *queue, uint64_t 
 SundogGeneration *sundog_request_queue_find_name(SundogRequestQueue *queue, const char *name);
 /* The engine died: those it had wait again, before all others. Returns the ones that are given up
  * (GPtrArray of owned references, already taken out). */
-GPtrArray *sundog_request_queue_put_back(SundogRequestQueue *queue);
+GPtrArray *sundog_request_queue_put_back(SundogRequestQueue *queue, SundogDeathWeight weight);
 /* All that are not over (GPtrArray of owned references). */
 GPtrArray *sundog_request_queue_dup_all(SundogRequestQueue *queue);
 

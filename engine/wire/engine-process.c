@@ -146,10 +146,12 @@ finish(SundogEngineProcess *process)
     end_close(&process->log);
     g_autofree char *log = sundog_engine_process_dup_log(process);
     g_autofree char *text = describe_end(process, log);
+    int number = WIFSIGNALED(process->wait_status) ? WTERMSIG(process->wait_status) : 0;
     SundogEngineEnd end = {
         .wanted = process->wanted,
         .exit_status = WIFEXITED(process->wait_status) ? WEXITSTATUS(process->wait_status) : -1,
-        .signal = WIFSIGNALED(process->wait_status) ? WTERMSIG(process->wait_status) : 0,
+        .signal = number,
+        .is_killed = number == SIGKILL && process->stage < STAGE_KILLED,
         .error = process->error,
         .log = log,
         .text = text,

@@ -26,6 +26,7 @@ typedef struct {
     bool wanted;      /* a stop was asked for before */
     int exit_status;  /* or -1 where a signal ended it */
     int signal;       /* or 0 */
+    bool is_killed;   /* by a SIGKILL that this side did not send */
     GError *error;    /* SUNDOG_WIRE_ERROR_MALFORMED where the child broke the wire, or NULL */
     const char *log;  /* last lines of standard error, valid UTF-8, maybe "" */
     const char *text; /* all of it for a person: "the engine was ended by signal 9 (Killed); …" */

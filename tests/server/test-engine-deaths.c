@@ -1,6 +1,7 @@
 /* The engine dies, in every phase and way: streams go on where they were, a poison request is found and
  * named, and what cannot be loaded is told (reports G4, G5, G16, and the issue's faults). */
 
+#include "engine/server/memory-kills.h"
 #include "tests/server/harness.h"
 
 #include <signal.h>
@@ -131,9 +132,10 @@ test_after_last(void)
     g_assert_cmpstr(answer->finish_reason, ==, "length");
 }
 
-/* Killed at random moments while many ask: each stream goes on with the very tokens it would have had. */
+/* Killed at random moments while many ask, mostly before it has loaded, and more often in a row than a core
+ * that ends by itself may: each stream goes on with the very tokens it would have had. */
 #define N_CLIENTS 8
-#define N_KILLS 10
+#define N_KILLS 20
 #define LONGEST_US 20000
 
 typedef struct {
@@ -161,7 +163,6 @@ ask_until_over(void *data)
     return NULL;
 }
 
-/* So that no request is there at three deaths, which would be its own fault as far as anyone can tell. */
 static void
 wait_for_an_answer_each(Client *clients)
 {
@@ -187,16 +188,14 @@ test_killed_at_random(void)
         clients[i] = (Client){.members = g_strdup(members), .is_over = &is_over};
         clients[i].undisturbed = dup_undisturbed(members);
     }
-    g_autoptr(Harness) harness =
-        start("{\"ready\":{\"n_vocabulary\":128},\"requests\":[{\"token_ms\":1}]}");
+    g_autoptr(Harness) harness = start(
+        "{\"load\":{\"ms\":15},\"ready\":{\"n_vocabulary\":128},\"requests\":[{\"token_ms\":1}]}");
     for (int i = 0; i < N_CLIENTS; i++) {
         clients[i].harness = harness;
         threads[i] = g_thread_new("client", ask_until_over, &clients[i]);
     }
     for (guint i = 0; i < N_KILLS; i++) {
         harness_wait_for_log("tiny", "\"event\":\"start\"", i + 1);
-        if (i % 2 == 0)
-            wait_for_an_answer_each(clients);
         g_usleep((gulong)g_test_rand_int_range(0, LONGEST_US));
         kill(harness_get_engine_pid("tiny"), SIGKILL);
     }
@@ -210,6 +209,33 @@ test_killed_at_random(void)
         g_free(clients[i].undisturbed);
     }
     g_assert_cmpuint(harness_count_in_log("tiny", "\"event\":\"start\""), ==, N_KILLS + 1);
+}
+
+/* Killed so often in a row without a token in between, in load and before the first token: a core or a
+ * request that did this by itself would be given up. */
+static void
+test_killed_in_row(void)
+{
+    GString *script = g_string_new("{\"ready\":{\"n_vocabulary\":128},\"starts\":[");
+    for (int i = 0; i < 12; i++)
+        g_string_append(script, i % 2 ? "{\"load\":{},\"requests\":[{\"die\":\"kill\",\"at\":0}]},"
+                                      : "{\"load\":{\"die\":\"kill\"}},");
+    g_string_append(script, "{\"load\":{},\"requests\":[{}]}]}");
+    assert_goes_on(script->str, 13);
+    g_string_free(script, true);
+}
+
+/* What the kernel counts of those that it killed itself. */
+static void
+test_memory_kills(void)
+{
+    g_autofree char *file = g_build_filename(g_get_user_cache_dir(), "vmstat", NULL);
+    g_mkdir_with_parents(g_get_user_cache_dir(), 0700);
+    g_assert_true(g_file_set_contents(file, "oom 1\npgfault 7\noom_kill 12\nother 3\n", -1, NULL));
+    g_assert_cmpuint(sundog_memory_kills_count(file), ==, 12);
+    g_assert_true(g_file_set_contents(file, "pgfault 7\nmemcg_oom_kill 5\n", -1, NULL));
+    g_assert_cmpuint(sundog_memory_kills_count(file), ==, 0);
+    g_assert_cmpuint(sundog_memory_kills_count("/nonexistent/vmstat"), ==, 0);
 }
 
 /* A plain answer too. */
@@ -251,7 +277,7 @@ test_poison(void)
     /* Token 90 is “Z”: only the poison has it. */
     g_autoptr(Harness) harness =
         start("{\"ready\":{\"n_vocabulary\":128},\"requests\":["
-              "{\"prompt_has\":90,\"die\":\"kill\",\"at\":2,\"token_ms\":5},{\"token_ms\":5}]}");
+              "{\"prompt_has\":90,\"die\":\"abort\",\"at\":2,\"token_ms\":5},{\"token_ms\":5}]}");
     harness_wait_ready(harness);
     Reader readers[4] = {
         {harness, "a", NULL}, {harness, "Z", NULL}, {harness, "b", NULL}, {harness, "c", NULL}};
@@ -403,6 +429,8 @@ main(int argc, char **argv)
     g_test_add_func("/engine-deaths/killed-from-outside", test_killed_from_outside);
     g_test_add_func("/engine-deaths/after-last", test_after_last);
     g_test_add_func("/engine-deaths/killed-at-random", test_killed_at_random);
+    g_test_add_func("/engine-deaths/killed-in-row", test_killed_in_row);
+    g_test_add_func("/engine-deaths/memory-kills", test_memory_kills);
     g_test_add_func("/engine-deaths/plain", test_plain);
     g_test_add_func("/engine-deaths/poison", test_poison);
     g_test_add_func("/engine-deaths/load-fails", test_load_fails);
