@@ -491,7 +491,7 @@ check_parameters(Check *check)
     for (int i = 0; check->info->parameters[i].name != NULL; i++) {
         const SundogParameterInfo *info = &check->info->parameters[i];
         SundogParameter value = check->operation->parameters[i];
-        bool may_be_zero = strcmp(info->name, "softcap") == 0;
+        bool may_be_zero = strcmp(info->name, "softcap") == 0 || strcmp(info->name, "margin") == 0;
         if (info->is_float && (!isfinite(value.f) || value.f < 0 || (value.f == 0 && !may_be_zero)))
             fault(check, info->name, "is %g, not a number above 0", value.f);
         if (!info->is_float && (value.i < 0 || value.i > MAX_SIZE))

@@ -146,8 +146,9 @@ read_sizes(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *
     dimensions->layer_input_size = sundog_keys_read_number_or(
         keys, "embedding_length_per_layer_input", MAX_FEATURES / MAX_LAYERS, 0);
     /* Some files of root mean square norms say it under both names. */
-    dimensions->norms_take_mean = !sundog_keys_has(keys, "attention.layer_norm_rms_epsilon") &&
-                                  sundog_keys_has(keys, "attention.layer_norm_epsilon");
+    dimensions->norms_take_mean =
+        family->takes_mean || (!sundog_keys_has(keys, "attention.layer_norm_rms_epsilon") &&
+                               sundog_keys_has(keys, "attention.layer_norm_epsilon"));
     dimensions->norm_epsilon =
         sundog_keys_has(keys, "attention.layer_norm_epsilon")
             ? sundog_keys_read_positive_or(

@@ -43,6 +43,9 @@ read_choice(SundogModelDimensions *dimensions, const SundogFamily *family, Sundo
     experts->renormalizes =
         gating == GATING_SOFTMAX_OF_CHOSEN ||
         sundog_keys_read_bool_or(keys, "expert_weights_norm", family->renormalizes_experts);
+    experts->margin = sundog_keys_has(keys, "expert_margin")
+                          ? sundog_keys_read_optional(keys, "expert_margin", MAX_SCALE)
+                          : family->expert_margin;
     experts->scale = sundog_keys_read_positive_or(keys, "expert_weights_scale", MAX_SCALE, 1);
 }
 

@@ -126,6 +126,7 @@ static const SundogFamily families[] = {
     {.name = "olmoe", .norms_whole_rows = true, .has_experts = true},
     {.name = "phi2"},
     {.name = "phi3"},
+    {.name = "phimoe", .has_experts = true, .expert_margin = 0.02, .takes_mean = true},
     {.name = "qwen2"},
     {.name = "qwen2moe", .has_experts = true},
     {.name = "qwen2vl"},

@@ -62,6 +62,8 @@ typedef struct {
     bool weighs_inputs;      /* of an expert, in place of its results */
     uint32_t n_shared;       /* experts of all tokens, where a file does not say */
     bool renormalizes_experts;
+    double expert_margin; /* where a file does not say; 0: there is none */
+    bool takes_mean;      /* in its norms, which files name as if they did not */
 } SundogFamily;
 
 /* NULL where there is none of that name, which may be NULL. */

@@ -3,6 +3,8 @@
 
 #include "engine/model/hf-family.h"
 
+#include "engine/format/json-members.h"
+
 #include <glib.h>
 #include <string.h>
 
@@ -23,6 +25,11 @@ static const SundogHfTensor olmo2_tensors[] = {
 static const SundogHfTensor phi3_tensors[] = {
     {"model.layers.%u.self_attn.qkv_proj.weight", "blk.%u.attn_qkv.weight", SUNDOG_HF_WHOLE},
     {"model.layers.%u.mlp.gate_up_proj.weight",   "blk.%u.ffn_up.weight", SUNDOG_HF_WHOLE},
+    {NULL, NULL, SUNDOG_HF_WHOLE},
+};
+
+static const SundogHfTensor phi_moe_tensors[] = {
+    {"lm_head.bias", "output.bias", SUNDOG_HF_WHOLE},
     {NULL, NULL, SUNDOG_HF_WHOLE},
 };
 
@@ -126,6 +133,14 @@ static const SundogHfKey ministral3_keys[] = {
     {NULL, NULL},
 };
 
+/* A choice's weight counts what is nearer than twice the noise of training. */
+static void
+read_phi_moe(SundogSource *source, JsonObject *config)
+{
+    sundog_source_set_float(source, "expert_margin", "config.json: router_jitter_noise",
+                            2 * sundog_json_get_number(config, "router_jitter_noise", 0.01));
+}
+
 static const SundogHfFamily families[] = {
     {"BambaForCausalLM", "granitehybrid", "silu", sundog_hf_granite_hybrid_keys, sundog_hf_bamba_tensors, sundog_hf_granite_hybrid_read},
     {"BertForSequenceClassification", "bert", "gelu", sundog_hf_bert_keys, sundog_hf_bert_class_tensors, sundog_hf_class_read},
@@ -178,6 +193,8 @@ static const SundogHfFamily families[] = {
     {"OlmoeForCausalLM", "olmoe", "silu", NULL, NULL},
     {"PhiForCausalLM", "phi2", "gelu_new", NULL, phi2_tensors},
     {"Phi3ForCausalLM", "phi3", "silu", NULL, phi3_tensors},
+    {"PhiMoEForCausalLM", "phimoe", "silu", NULL, phi_moe_tensors, read_phi_moe},
+    {"PhimoeForCausalLM", "phimoe", "silu", NULL, phi_moe_tensors, read_phi_moe},
     {"Qwen2_5_VLForConditionalGeneration", "qwen2vl", "silu", NULL, NULL},
     {"Qwen2ForCausalLM", "qwen2", "silu", NULL, NULL},
     {"Qwen2MoeForCausalLM", "qwen2moe", "silu", NULL, NULL},

@@ -208,6 +208,23 @@ add_long_factors(SundogSource *source, const Places *places, const char *own, co
     return sundog_source_add_tensor(source, &tensor);
 }
 
+/* Phi-3.5 MoE says what cosine and sine are multiplied by: one number for short contexts, one for long ones. */
+static bool
+read_stated_magnitude(SundogSource *source, const Places *places, GError **error)
+{
+    double of_short = 0, of_long = 0;
+    if (!get_number(places, "short_mscale", &of_short) ||
+        !get_number(places, "long_mscale", &of_long))
+        return true;
+    if (of_short != of_long)
+        return sundog_error_set(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                                "config.json: short_mscale is %g and long_mscale %g, expected one "
+                                "number for both",
+                                of_short, of_long);
+    set_from(source, places, "short_mscale", "rope.scaling.attn_factor");
+    return true;
+}
+
 /* Cosine and sine are multiplied by sqrt(1 + ln(factor) / ln(original context)) where a file does not say
  * otherwise; the factor is how many times the context has grown. */
 static bool
@@ -223,6 +240,8 @@ read_longrope(SundogSource *source, const Places *places, GError **error)
         return false;
     }
     double factor = (double)context / original;
+    if (!read_stated_magnitude(source, places, error))
+        return false;
     set_from(source, places, "original_max_position_embeddings",
              "rope.scaling.original_context_length");
     set_from(source, places, "attention_factor", "rope.scaling.attn_factor");

@@ -236,6 +236,8 @@ typedef struct {
     bool renormalizes;   /* so that the weights of a token's experts add to 1 */
     bool weighs_inputs;  /* weights are factors of what goes into an expert, of which one is used */
     double scale;        /* of the weights */
+    /* Above 0: a choice's weight is its share of those that it leaves and whose logits are within it. */
+    double margin;
 } SundogExpertDimensions;
 
 typedef struct {

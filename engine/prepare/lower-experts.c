@@ -40,7 +40,8 @@ lower_route(SundogLowering *lowering, uint32_t index, const SundogOperation *ope
                                                .n_groups_used = (int32_t)p[2].i,
                                                .group_best = (int32_t)p[3].i,
                                                .renormalizes = (int32_t)p[4].i,
-                                               .scale = (float)p[5].f};
+                                               .scale = (float)p[5].f,
+                                               .margin = (float)p[6].f};
     SUNDOG_DRAFT_READ(SundogCudaRoute, logits, a[LOGITS]);
     SUNDOG_DRAFT_READ(SundogCudaRoute, bias, a[BIAS]);
     SUNDOG_DRAFT_READ(SundogCudaRoute, scales, a[SCALES]);

@@ -74,7 +74,8 @@ emit_choice(SundogBuilder *builder, Mixture *mixture, SundogBufferId x)
     const SundogParameter parameters[] = {
         {.i = dimensions->is_sigmoid},    {.i = dimensions->n_groups},
         {.i = dimensions->n_groups_used}, {.i = dimensions->group_best},
-        {.i = dimensions->renormalizes},  {.f = dimensions->scale}};
+        {.i = dimensions->renormalizes},  {.f = dimensions->scale},
+        {.f = dimensions->margin}};
     sundog_builder_emit_with(builder, SUNDOG_OP_ROUTE, parameters, logits,
                              sundog_builder_optional_weight(builder, SUNDOG_TENSOR_EXPERT_BIAS),
                              choices, mixture->weights, builder->workspace,

@@ -51,6 +51,7 @@ static const SundogRecipe recipes[] = {
     {"olmoe", "OLMoE", sundog_olmoe_emit},
     {"phi2", "Phi-2", sundog_phi2_emit},
     {"phi3", "Phi-3", sundog_llama_emit},
+    {"phimoe", "Phi-3.5 MoE", sundog_llama_emit},
     {"qwen2", "Qwen2", sundog_llama_emit},
     {"qwen2moe", "Qwen2 MoE", sundog_llama_emit},
     {"qwen2vl", "Qwen2-VL", sundog_llama_emit},

@@ -286,6 +286,7 @@ typedef struct {
     void *weights;      /* f32 [T, U] */
     int32_t n_experts;
     int32_t n_used;
+    float margin; /* 0: none */
     int32_t is_sigmoid;
     int32_t n_groups;
     int32_t n_groups_used;

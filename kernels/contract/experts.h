@@ -9,12 +9,15 @@
  * route        A token's probability of expert i is, with l its logits and exp() that of math.h,
  *                softmax   p[i] = exp(l[i] - max l) / (sum of all in rising order, from 0)
  *                sigmoid   p[i] = 1 / (1 + exp(-l[i]))
+ *                margin    p[i] = l[i], where margin is above 0, whatever else is said
  *              its score s[i] = p[i] + bias[i], or p[i] where there is no bias. The experts lie in
  *              n_groups equal groups; where n_groups_used is fewer, a group's score is the sum of its
  *              group_best greatest scores, greatest first, and only experts of the n_groups_used best
  *              groups are chosen from (DeepSeek-AI 2024). The U greatest scores are chosen, greatest
  *              first; of equal ones the lower index, and NaN is ordered by its bits. The weight of a
- *              choice is p, without the bias; with renormalize it is divided by the sum of the weights
+ *              choice is p, without the bias; with a margin it is 1 / (sum of exp(l[i] - l) over the experts
+ *              i, in rising order, from 0, that were left to choose from and of which l - l[i] is at most
+ *              margin max(|l[i]|, l)), l being the choice's own (Liu et al. 2024); with renormalize it is divided by the sum of the weights
  *              in order of choice, from 0; then it is multiplied by scale, and by the expert's own of
  *              scales where there are such. Each step is rounded once.
  * plan_experts The step's work list: work [W, 8] i32 with W = ceil_div(A, 6) + min(A, X). An entry is

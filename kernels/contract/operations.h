@@ -167,10 +167,10 @@ typedef struct {
     X(SPARSIFY, "sparsify", 1, A(x, READ) A(y, WRITE), F(multiplier))                                                              \
     /* experts.h, with X experts, U a token, A = T U choices, W entries of the work list: logits [T, X],  \
      * bias, scales [1, X], choices [T, U] i32, weights [T, U] */                        \
-    X(ROUTE, "route", 2,                                                                                                           \
+    X(ROUTE, "route", 3,                                                                                                           \
       A(logits, READ) A(bias, OPTIONAL_READ) A(choices, WRITE) A(weights, WRITE)                                                   \
           A(workspace, WORKSPACE) A(scales, OPTIONAL_READ),                                                                        \
-      I(sigmoid) I(n_groups) I(n_groups_used) I(group_best) I(renormalize) F(scale))                                               \
+      I(sigmoid) I(n_groups) I(n_groups_used) I(group_best) I(renormalize) F(scale) F(margin))                                     \
     /* work [W, 8] i32; workspace [U, sundog_plan_experts_workspace_bytes(X)] u8 */                                                \
     X(PLAN_EXPERTS, "plan_experts", 1, A(choices, READ) A(work, WRITE) A(workspace, WORKSPACE),                                    \
       I(n_experts))                                                                                                                \

@@ -69,10 +69,13 @@ find_score(const Route &route, int expert)
 INLINE void
 score_experts(const Route &route, const float *logits)
 {
-    if (!route.p.is_sigmoid)
+    bool has_margin = route.p.margin > 0;
+    if (!route.p.is_sigmoid && !has_margin)
         make_softmax(route, logits);
     for (int i = LANE; i < route.p.n_experts; i += 32) {
-        if (route.p.is_sigmoid)
+        if (has_margin)
+            route.probabilities[i] = __ldcg(logits + i);
+        else if (route.p.is_sigmoid)
             route.probabilities[i] = sundog_sigmoid(__ldcg(logits + i));
         route.keys[i] = sundog_score_key(find_score(route, i), i);
     }
@@ -116,6 +119,29 @@ choose_groups(const Route &route)
     }
 }
 
+/* Of the expert of that key among those that are left to choose from: its softmax over the near ones, in the
+ * contract's order, by each lane. */
+INLINE float
+weigh_by_margin(const Route &route, uint64_t key)
+{
+    float own = route.probabilities[(int)sundog_key_index(key)], sum = 0;
+    for (int i = 0; i < route.p.n_experts; i++) {
+        float other = route.probabilities[i];
+        float size = other < 0 ? -other : other;
+        float limit = __fmul_rn(route.p.margin, size > own ? size : own);
+        if (route.keys[i] != 0 && route.keys[i] <= key && own - other <= limit)
+            sum += sundog_exp(other - own);
+    }
+    return 1 / sum;
+}
+
+INLINE float
+find_weight(const Route &route, uint64_t key)
+{
+    return route.p.margin > 0 ? weigh_by_margin(route, key)
+                              : route.probabilities[(int)sundog_key_index(key)];
+}
+
 INLINE void
 choose_experts(const Route &route, int32_t *choices, float *weights)
 {
@@ -123,13 +149,16 @@ choose_experts(const Route &route, int32_t *choices, float *weights)
     float sum = 0;
     for (int u = 0; u < route.p.n_used; u++) {
         key = find_best_below(route.keys, route.p.n_experts, key);
-        sum += route.probabilities[(int)sundog_key_index(key)];
-        if (LANE == u % 32)
+        float weight = find_weight(route, key);
+        sum += weight;
+        if (LANE == u % 32) {
             choices[u] = (int)sundog_key_index(key);
+            weights[u] = weight;
+        }
     }
     __syncwarp();
     for (int u = LANE; u < route.p.n_used; u += 32) { /* the lane that wrote the choice */
-        float weight = route.probabilities[choices[u]];
+        float weight = weights[u];
         if (route.p.renormalizes)
             weight /= sum;
         weight *= route.p.scale;

@@ -5,7 +5,7 @@
 #include "kernels/host/kernel.h"
 #include "kernels/host/select.h"
 
-enum { SIGMOID, N_GROUPS, N_GROUPS_USED, GROUP_BEST, RENORMALIZE, SCALE };
+enum { SIGMOID, N_GROUPS, N_GROUPS_USED, GROUP_BEST, RENORMALIZE, SCALE, MARGIN };
 
 /* One thread's view of the call; its workspace holds a token's experts. */
 typedef struct {
@@ -35,7 +35,9 @@ compute_softmax(const float *logits, int64_t n, float *probabilities)
 static void
 score_experts(const Route *route, const float *logits)
 {
-    if (route->parameters[SIGMOID].i != 0)
+    if (route->parameters[MARGIN].f > 0)
+        memcpy(route->probabilities, logits, (size_t)route->n_experts * sizeof(float));
+    else if (route->parameters[SIGMOID].i != 0)
         for (int64_t i = 0; i < route->n_experts; i++)
             route->probabilities[i] = sundog_sigmoid(logits[i]);
     else
@@ -96,6 +98,22 @@ choose_groups(const Route *route)
             memset(route->keys + group * size, 0, (size_t)size * sizeof(uint64_t));
 }
 
+/* Of the expert of that key among those that are left to choose from: its softmax over the near ones. */
+static float
+weigh_by_margin(const Route *route, uint64_t key)
+{
+    float own = route->probabilities[sundog_key_index(key)], sum = 0;
+    float margin = (float)route->parameters[MARGIN].f;
+    for (int64_t i = 0; i < route->n_experts; i++) {
+        float other = route->probabilities[i];
+        float size = other < 0 ? -other : other;
+        if (route->keys[i] != 0 && route->keys[i] <= key &&
+            own - other <= margin * (size > own ? size : own))
+            sum += sundog_exp(other - own);
+    }
+    return 1 / sum;
+}
+
 static void
 choose_experts(const Route *route, int32_t *choices, float *weights)
 {
@@ -104,7 +122,8 @@ choose_experts(const Route *route, int32_t *choices, float *weights)
     for (int64_t u = 0; u < route->n_used; u++) {
         key = find_best_below(route->keys, route->n_experts, key);
         choices[u] = (int32_t)sundog_key_index(key);
-        weights[u] = route->probabilities[choices[u]];
+        weights[u] = route->parameters[MARGIN].f > 0 ? weigh_by_margin(route, key)
+                                                     : route->probabilities[choices[u]];
         sum += weights[u];
     }
     for (int64_t u = 0; u < route->n_used; u++) {

@@ -19,6 +19,7 @@ static GRand *random_numbers;
 typedef struct {
     int n_tokens, n_experts, n_used;
     bool is_sigmoid, has_bias, has_scales, renormalizes;
+    float margin;
     int n_groups, n_groups_used, group_best;
 } Mixture;
 
@@ -50,6 +51,12 @@ static const Mixture mixtures[] = {
      .n_groups = 8,
      .n_groups_used = 4,
      .group_best = 2},
+    {.n_tokens = 33,
+     .n_experts = 16,
+     .n_used = 2,
+     .margin = 0.32f,
+     .n_groups = 1,
+     .n_groups_used = 1},
     {.n_tokens = 512,
      .n_experts = 512,
      .n_used = 10,
@@ -147,7 +154,8 @@ check_route(const Mixture *mixture)
                                         describe(scales, 1, n_experts)};
     const SundogParameter parameters[] = {{.i = mixture->is_sigmoid},    {.i = mixture->n_groups},
                                           {.i = mixture->n_groups_used}, {.i = mixture->group_best},
-                                          {.i = mixture->renormalizes},  {.f = 1.5}};
+                                          {.i = mixture->renormalizes},  {.f = 1.5},
+                                          {.f = mixture->margin}};
     SundogCudaRoute route = {
         .logits = pointer(upload(logits, n_logits * sizeof(float))),
         .bias = bias ? pointer(upload(bias, (size_t)n_experts * sizeof(float))) : NULL,
@@ -161,7 +169,8 @@ check_route(const Mixture *mixture)
         .n_groups_used = mixture->n_groups_used,
         .group_best = mixture->group_best,
         .renormalizes = mixture->renormalizes,
-        .scale = 1.5f};
+        .scale = 1.5f,
+        .margin = mixture->margin};
     run_host(SUNDOG_OP_ROUTE, arguments, parameters);
     product_runner_call(&runner, "experts", "sundog_route", (unsigned)mixture->n_tokens, 32, 0,
                         &route);

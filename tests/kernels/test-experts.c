@@ -10,12 +10,15 @@
 
 #define MAX_THREADS 7
 
-enum { SIGMOID, N_GROUPS, N_GROUPS_USED, GROUP_BEST, RENORMALIZE, SCALE };
+enum { SIGMOID, N_GROUPS, N_GROUPS_USED, GROUP_BEST, RENORMALIZE, SCALE, MARGIN };
+
+/* No quotient of two of the logits below lies near it. */
+#define WITHIN 0.32
 
 /* A step's worth of routing. */
 typedef struct {
     int64_t n_tokens, n_experts, n_used, n_groups, n_groups_used, group_best;
-    bool sigmoid, renormalize, with_bias;
+    bool sigmoid, renormalize, with_bias, with_margin;
 } Routing;
 
 static Routing
@@ -25,7 +28,8 @@ random_routing(TestRandom *random, int64_t n_tokens)
                  .n_groups = test_random_int(random, 1, 4),
                  .sigmoid = test_random_int(random, 0, 1) == 1,
                  .renormalize = test_random_int(random, 0, 1) == 1,
-                 .with_bias = test_random_int(random, 0, 1) == 1};
+                 .with_bias = test_random_int(random, 0, 1) == 1,
+                 .with_margin = test_random_int(random, 0, 3) == 0};
     int64_t size = test_random_int(random, 2, 9);
     r.n_experts = r.n_groups * size;
     r.n_groups_used = test_random_int(random, 1, r.n_groups);
@@ -61,6 +65,7 @@ make_route(TestCall *call, const Routing *r, TestRandom *random)
     call->parameters[GROUP_BEST].i = r->group_best;
     call->parameters[RENORMALIZE].i = r->renormalize;
     call->parameters[SCALE].f = 2.5;
+    call->parameters[MARGIN].f = r->with_margin ? WITHIN : 0;
 }
 
 /* The best of n scores that is not taken; the first of equals. */
@@ -84,7 +89,9 @@ score_in_double(const TestCall *call, const Routing *r, int64_t t, double *p, do
     for (int64_t i = 0; i < r->n_experts; i++)
         sum += exp(logits[i]);
     for (int64_t i = 0; i < r->n_experts; i++) {
-        p[i] = r->sigmoid ? 1 / (1 + exp(-logits[i])) : exp(logits[i]) / sum;
+        p[i] = r->with_margin ? logits[i]
+               : r->sigmoid   ? 1 / (1 + exp(-logits[i]))
+                              : exp(logits[i]) / sum;
         scores[i] = p[i] + (bias != NULL ? bias[i] : 0);
     }
 }
@@ -107,27 +114,42 @@ drop_groups(const Routing *r, const double *scores, bool *taken)
         taken[i] = !is_used[i / size];
 }
 
+/* The softmax of a choice among the experts that are left to it and near. */
+static double
+weigh_by_margin(const Routing *r, const double *logits, const bool *taken, int64_t choice)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < r->n_experts; i++)
+        if (!taken[i] &&
+            logits[choice] - logits[i] <= WITHIN * fmax(fabs(logits[i]), logits[choice]))
+            sum += exp(logits[i] - logits[choice]);
+    return 1 / sum;
+}
+
 static void
 check_token(const TestCall *call, const Routing *r, int64_t t)
 {
     const int32_t *choices = (const int32_t *)call->arguments[2].data + t * r->n_used;
     const float *weights = (const float *)call->arguments[3].data + t * r->n_used;
-    double p[36], scores[36], sum = 0;
+    double p[36], scores[36], own[6], sum = 0;
     bool taken[36] = {false};
     score_in_double(call, r, t, p, scores);
     if (r->n_groups_used < r->n_groups)
         drop_groups(r, scores, taken);
     for (int64_t u = 0; u < r->n_used; u++) {
+        bool left[36];
+        memcpy(left, taken, sizeof left);
         int64_t best = take_best(scores, taken, r->n_experts);
         g_assert_cmpint(choices[u], >=, 0);
         g_assert_cmpint(choices[u], <, r->n_experts);
         /* Rounding may turn a near tie about. */
         g_assert_cmpfloat(fabs(scores[choices[u]] - scores[best]), <, 1e-6);
-        sum += p[choices[u]];
+        own[u] = r->with_margin ? weigh_by_margin(r, p, left, choices[u]) : p[choices[u]];
+        sum += own[u];
     }
     for (int64_t u = 0; u < r->n_used; u++) {
         const float *scales = call->arguments[5].data;
-        double weight = 2.5 * p[choices[u]] / (r->renormalize ? sum : 1);
+        double weight = 2.5 * own[u] / (r->renormalize ? sum : 1);
         if (scales != NULL)
             weight *= scales[choices[u]];
         g_assert_cmpfloat(fabs(weights[u] - weight), <, 1e-5);
