@@ -64,7 +64,7 @@ begin_use(const SundogAnswer *first)
 {
     const SundogApiKey *key = sundog_exchange_get_key(first->exchange);
     if (key)
-        sundog_key_limits_begin(first->server->key_limits, key, first->generation->prompt->len,
+        sundog_key_limits_begin(first->server->key_limits, key, sundog_answer_get_n_prompt(first),
                                 g_get_monotonic_time());
 }
 
@@ -200,7 +200,7 @@ check_length(SundogServer *server, const SundogCompletionRequest *request, const
                                 n_context, NULL);
 }
 
-/* Takes the tokens and the automaton, which may be NULL. */
+/* Takes the tokens. It is held to the automaton, which is taken, or as the first is. */
 static void
 make_generation(SundogAnswer *answer, GArray *tokens, SundogAutomaton *automaton)
 {
@@ -212,9 +212,9 @@ make_generation(SundogAnswer *answer, GArray *tokens, SundogAutomaton *automaton
     const SundogApiKey *key = sundog_exchange_get_key(answer->exchange);
     generation->key = key ? g_strdup(key->name) : NULL;
     generation->submit = request->submit;
-    generation->submit.seed += answer->index;
-    if (answer->index > 0) {
-        sundog_generation_follow(generation, answer->first->generation);
+    generation->submit.seed += answer->index - answer->head->index;
+    if (answer != answer->head) {
+        sundog_generation_follow(generation, answer->head->generation);
         generation->submit.flags &= ~(uint32_t)SUNDOG_SUBMIT_SCORE_PROMPT;
     }
     if (request->biases)
@@ -223,12 +223,33 @@ make_generation(SundogAnswer *answer, GArray *tokens, SundogAutomaton *automaton
         sundog_generation_set_breakers(generation, request->breakers);
     if (automaton)
         sundog_generation_constrain(generation, automaton);
+    else if (answer != answer->first)
+        sundog_generation_constrain_alike(generation, answer->first->generation);
     generation->data = answer;
     generation->calls = (SundogGenerationCalls){
         .text = on_text,
         .progress = tells_progress && answer->form->progress ? on_progress : NULL,
         .ended = on_ended};
     answer->generation = generation;
+}
+
+/* Adds a choice to the answer; head NULL: it is the first of its prompt. Borrowed. */
+static SundogAnswer *
+add_choice(SundogAnswer *first, const SundogPrompt *prompt, SundogAnswer *head)
+{
+    SundogAnswer *choice = choice_new();
+    choice->exchange = first->exchange;
+    choice->server = first->server;
+    choice->request = first->request;
+    choice->form = first->form;
+    choice->data = first->data;
+    choice->created = first->created;
+    choice->index = first->choices->len;
+    choice->prompt = prompt;
+    choice->head = head ? head : choice;
+    choice->first = first;
+    g_ptr_array_add(first->choices, choice);
+    return choice;
 }
 
 static GArray *
@@ -238,28 +259,18 @@ copy_tokens(const GArray *tokens)
     return g_array_append_vals(copy, tokens->data, tokens->len);
 }
 
-/* Makes the choices beside the first. prompt: as the template rendered it, or NULL. */
-static bool
-add_choices(SundogAnswer *first, const char *prompt, SundogApiError **error)
+/* The choices of one prompt, of which the head is there. Takes tokens and automaton. text: as the template
+ * rendered it, or NULL. */
+static void
+make_choices(SundogAnswer *head, GArray *tokens, SundogAutomaton *automaton, const char *text)
 {
-    for (guint i = 1; i < first->request->n_choices; i++) {
-        SundogAutomaton *automaton = sundog_answer_constrain(first->request, prompt, error);
-        if (*error)
-            return false;
-        SundogAnswer *choice = choice_new();
-        choice->exchange = first->exchange;
-        choice->server = first->server;
-        choice->request = first->request;
-        choice->form = first->form;
-        choice->data = first->data;
-        choice->created = first->created;
-        choice->index = i;
-        choice->first = first;
-        g_ptr_array_add(first->choices, choice);
-        make_generation(choice, copy_tokens(first->generation->prompt), automaton);
-        sundog_answer_begin_pieces(choice, prompt);
+    make_generation(head, tokens, automaton);
+    sundog_answer_begin_pieces(head, text);
+    for (guint i = 1; i < head->request->n_choices; i++) {
+        SundogAnswer *choice = add_choice(head->first, head->prompt, head);
+        make_generation(choice, copy_tokens(tokens), NULL);
+        sundog_answer_begin_pieces(choice, text);
     }
-    return true;
 }
 
 static void
@@ -303,32 +314,45 @@ check(SundogAnswer *answer, const GArray *tokens)
     return error ? error : check_key(answer);
 }
 
+static void encode_next(SundogAnswer *first);
+
 static void
 on_encoded(SundogEncoded *encoded, void *data)
 {
-    SundogAnswer *answer = data;
-    if (sundog_exchange_is_over(answer->exchange)) {
-        answer_free(answer);
+    SundogAnswer *head = data, *first = head->first;
+    if (sundog_exchange_is_over(first->exchange)) {
+        answer_free(first);
         return;
     }
-    const char *prompt =
+    const char *text =
         encoded->rendering ? sundog_rendering_get_text(encoded->rendering, NULL) : NULL;
     SundogAutomaton *automaton = NULL;
     if (!encoded->error)
-        encoded->error = check(answer, encoded->tokens);
-    if (!encoded->error)
-        automaton = sundog_answer_constrain(answer->request, prompt, &encoded->error);
-    if (!encoded->error) {
-        make_generation(answer, g_steal_pointer(&encoded->tokens), automaton);
-        sundog_answer_begin_pieces(answer, prompt);
-        add_choices(answer, prompt, &encoded->error);
-    }
+        encoded->error = check(head, encoded->tokens);
+    if (!encoded->error && head == first)
+        automaton = sundog_answer_constrain(first->request, text, &encoded->error);
     if (encoded->error) {
-        sundog_exchange_fail(answer->exchange, g_steal_pointer(&encoded->error));
-        answer_free(answer);
+        sundog_exchange_fail(first->exchange, g_steal_pointer(&encoded->error));
+        answer_free(first);
         return;
     }
-    submit(answer);
+    make_choices(head, g_steal_pointer(&encoded->tokens), automaton, text);
+    encode_next(first);
+}
+
+/* One prompt after the other, then all are submitted. */
+static void
+encode_next(SundogAnswer *first)
+{
+    const SundogCompletionRequest *request = first->request;
+    guint index = first->choices->len / request->n_choices;
+    if (index == sundog_completion_request_get_n_prompts(request)) {
+        submit(first);
+        return;
+    }
+    const SundogPrompt *prompt = sundog_completion_request_get_prompt(request, index);
+    sundog_prompt_encode_async(prompt, request->core, first->exchange, on_encoded,
+                               add_choice(first, prompt, NULL));
 }
 
 void
@@ -336,7 +360,8 @@ sundog_answer_start(SundogExchange *exchange, SundogCompletionRequest *request,
                     const SundogAnswerForm *form, void *data)
 {
     SundogAnswer *answer = choice_new();
-    answer->first = answer;
+    answer->first = answer->head = answer;
+    answer->prompt = &request->prompt;
     answer->choices = g_ptr_array_new_with_free_func(choice_free);
     g_ptr_array_add(answer->choices, answer);
     answer->exchange = sundog_exchange_ref(exchange);
@@ -354,7 +379,7 @@ sundog_answer_start(SundogExchange *exchange, SundogCompletionRequest *request,
         return;
     }
     sundog_completion_request_settle(request);
-    sundog_prompt_encode_async(&request->prompt, request->core, exchange, on_encoded, answer);
+    sundog_prompt_encode_async(answer->prompt, request->core, exchange, on_encoded, answer);
 }
 
 /* What it came to */
@@ -378,13 +403,23 @@ sundog_answer_get_stop(const SundogAnswer *answer)
 guint
 sundog_answer_get_n_prompt(const SundogAnswer *answer)
 {
-    return answer->generation->prompt->len;
+    guint n = 0;
+    for (guint i = 0; i < answer->first->choices->len; i++) {
+        const SundogAnswer *choice = answer->first->choices->pdata[i];
+        n += choice->head == choice ? choice->generation->prompt->len : 0;
+    }
+    return n;
 }
 
 guint
 sundog_answer_get_n_cached(const SundogAnswer *answer)
 {
-    return answer->first->generation->n_cached;
+    guint n = 0;
+    for (guint i = 0; i < answer->first->choices->len; i++) {
+        const SundogAnswer *choice = answer->first->choices->pdata[i];
+        n += choice->head == choice ? choice->generation->n_cached : 0;
+    }
+    return n;
 }
 
 guint

@@ -7,8 +7,9 @@
  * here as well; then the form's end, or its fail. A client that leaves ends it without a further call.
  *
  * An answer may have several choices, each an answer of its own that shares the first one's request,
- * exchange and form. Choice i draws with the request's seed + i, so that each can be had alone as well. The
- * prompt is computed once. A dialect that knows no choices is told of the only one.
+ * exchange and form: so many to each of the request's prompts, in their order. Choice i of a prompt draws with
+ * the request's seed + i, so that each can be had alone as well. A prompt is computed once. A dialect that
+ * knows no choices is told of the only one.
  *
  * All on the server's main context. Plain answers of slow generations: the connection is silent until
  * the answer is whole, since JSON has no place for a sign of life and HTTP no second status; clients
@@ -68,8 +69,12 @@ struct SundogAnswer {
     GString *text;
     GPtrArray *tool_calls;      /* SundogToolCall */
     SundogOutputParser *parser; /* NULL where all is content */
-    guint index;                /* of the choice */
+    const SundogPrompt *prompt; /* borrowed of the request */
+    guint index;                /* of the choice, as it is told */
+    SundogAnswer *head;         /* the first choice of the same prompt */
     guint n_told_scores;        /* tokens whose log probabilities went out in the stream */
+    size_t n_told_characters;   /* of the text whose tokens were told, prompt and all */
+    bool has_begun;             /* its first chunk went out */
     SundogAnswer *first; /* the first choice: this one, mostly. What follows counts there alone */
     GPtrArray *choices;  /* SundogAnswer, in their order */
     guint n_open;        /* of them, not over */
@@ -85,8 +90,8 @@ void sundog_answer_start(SundogExchange *exchange, SundogCompletionRequest *requ
 SundogAnswerReason sundog_answer_get_reason(const SundogAnswer *answer);
 /* The client's stop string that ended it, or NULL. */
 const char *sundog_answer_get_stop(const SundogAnswer *answer);
-/* Tokens of prompt and answer; cached: of the prompt, taken from earlier requests. Of all choices
- * together, the prompt counted once. */
+/* Tokens of prompts and answers; cached: of the prompts, taken from earlier requests. Of all choices
+ * together, each prompt counted once. */
 guint sundog_answer_get_n_prompt(const SundogAnswer *answer);
 guint sundog_answer_get_n_cached(const SundogAnswer *answer);
 guint sundog_answer_get_n_produced(const SundogAnswer *answer);

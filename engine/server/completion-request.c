@@ -49,6 +49,7 @@ sundog_completion_request_free(SundogCompletionRequest *request)
         return;
     sundog_core_text_unref(request->core);
     sundog_prompt_clear(&request->prompt);
+    g_clear_pointer(&request->further, g_array_unref);
     g_free(request->tool_name);
     g_free(request->effort);
     g_clear_pointer(&request->schema, json_node_unref);
@@ -58,6 +59,39 @@ sundog_completion_request_free(SundogCompletionRequest *request)
     g_clear_pointer(&request->breakers, g_array_unref);
     g_strfreev(request->stops);
     g_free(request);
+}
+
+guint
+sundog_completion_request_get_n_prompts(const SundogCompletionRequest *request)
+{
+    return 1 + (request->further ? request->further->len : 0);
+}
+
+const SundogPrompt *
+sundog_completion_request_get_prompt(const SundogCompletionRequest *request, guint index)
+{
+    return index == 0 ? &request->prompt
+                      : &g_array_index(request->further, SundogPrompt, index - 1);
+}
+
+static void
+clear_prompt(void *data)
+{
+    sundog_prompt_clear(data);
+}
+
+SundogPrompt *
+sundog_completion_request_add_prompt(SundogCompletionRequest *request)
+{
+    if (!request->further) {
+        request->further = g_array_new(false, true, sizeof(SundogPrompt));
+        g_array_set_clear_func(request->further, clear_prompt);
+    }
+    g_array_set_size(request->further, request->further->len + 1);
+    SundogPrompt *prompt =
+        &g_array_index(request->further, SundogPrompt, request->further->len - 1);
+    prompt->n_bytes = request->prompt.n_bytes;
+    return prompt;
 }
 
 static bool

@@ -9,8 +9,8 @@
 #include "engine/server/prompt.h"
 #include "engine/wire/messages.h"
 
-/* Answers to one request. */
-#define SUNDOG_MAX_CHOICES 16
+/* Answers to one request, to all its prompts together. */
+#define SUNDOG_MAX_CHOICES 128
 
 typedef enum {
     SUNDOG_TOOL_CHOICE_AUTO,
@@ -37,6 +37,7 @@ typedef enum {
 typedef struct {
     SundogCoreText *core;
     SundogPrompt prompt;
+    GArray *further; /* SundogPrompt: plain texts or tokens, each answered as if alone; or NULL */
     SundogToolChoice tool_choice;
     char *tool_name;
     bool no_parallel_tool_calls;
@@ -52,7 +53,7 @@ typedef struct {
     char **stops;          /* NULL-terminated, or NULL */
     GArray *biases;        /* SundogTokenBias, or NULL */
     GArray *breakers;      /* uint32_t, tokens over which DRY does not look, or NULL */
-    guint n_choices;       /* answers that are made, each with the seed one further; at least 1 */
+    guint n_choices;       /* answers to each prompt, each with the seed one further; at least 1 */
     guint n_told;          /* of them, the best ones, which the client is told */
     bool tells_scores;     /* log probabilities, of which submit says how many */
     bool echo;             /* the prompt goes before the answer */
@@ -67,6 +68,13 @@ SundogCompletionRequest *sundog_completion_request_new_for(SundogExchange *excha
                                                            const char *model,
                                                            SundogApiError **error);
 void sundog_completion_request_free(SundogCompletionRequest *request);
+
+guint sundog_completion_request_get_n_prompts(const SundogCompletionRequest *request);
+/* Of the first, 0, and the further ones. Borrowed. */
+const SundogPrompt *sundog_completion_request_get_prompt(const SundogCompletionRequest *request,
+                                                         guint index);
+/* One more after those that there are; for the caller to fill in, before the next is added. */
+SundogPrompt *sundog_completion_request_add_prompt(SundogCompletionRequest *request);
 
 /* Sampling, seed and penalties from an object's members, which have the same names in OpenAI's body and
  * Ollama's options; the core's profile where they are absent. Needs the core. */

@@ -156,7 +156,7 @@
       "a stored response that this goes on from")                                                 \
     X(PROMPT, "prompt", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "the text to go on from")                  \
     X(PROMPT_OR_TOKENS, "prompt", TEXT_OR_LIST, 0, 0, SUNDOG_NO_DEFAULT,                          \
-      "the text to go on from, or its tokens")                                                    \
+      "the text to go on from, or its tokens, or a list of these: several prompts")               \
     X(QUERY, "query", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "what the documents are to answer")          \
     X(REASONING, "reasoning", OBJECT, 0, 0, SUNDOG_NO_DEFAULT, "how much of it")                  \
     X(REASONING_EFFORT, "reasoning_effort", TEXT, 0, 0, SUNDOG_NO_DEFAULT,                        \

@@ -87,6 +87,15 @@ sundog_generation_constrain(SundogGeneration *generation, SundogAutomaton *autom
     sundog_automaton_free(automaton);
 }
 
+void
+sundog_generation_constrain_alike(SundogGeneration *generation, const SundogGeneration *other)
+{
+    generation->submit.n_automaton = other->submit.n_automaton;
+    generation->automaton =
+        g_memdup2(other->automaton, other->submit.n_automaton * sizeof(uint32_t));
+    generation->submit.automaton = generation->automaton;
+}
+
 GVariant *
 sundog_generation_pack(SundogGeneration *generation, uint64_t id)
 {

@@ -89,6 +89,8 @@ void sundog_generation_set_biases(SundogGeneration *generation, GArray *biases);
 void sundog_generation_set_breakers(SundogGeneration *generation, GArray *breakers);
 /* Holds the answer to an automaton, which is taken. Before it is submitted. */
 void sundog_generation_constrain(SundogGeneration *generation, SundogAutomaton *automaton);
+/* As another one is held, which may not be at all. */
+void sundog_generation_constrain_alike(SundogGeneration *generation, const SundogGeneration *other);
 /* The payload of SUBMIT, or of EMBED where it wants a result, under this id; floating. */
 GVariant *sundog_generation_pack(SundogGeneration *generation, uint64_t id);
 /* What comes of it. */

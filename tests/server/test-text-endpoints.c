@@ -20,8 +20,7 @@ test_completions(Fixture *fixture, gconstpointer data)
         g_assert_cmpstr(json_object_get_string_member(choice, "finish_reason"), ==, "stop");
     }
     harness_wait_for_log("tiny", "\"prompt\":[97,98]", 4);
-    const char *const bad[] = {"[]",       "[\"a\",\"b\"]", "5",  "[-1]",      "[999]",
-                               "[[[97]]]", "\"\"",          "{}", "[97,\"a\"]"};
+    const char *const bad[] = {"[]", "5", "[-1]", "[999]", "[[[97]]]", "\"\"", "{}", "[97,\"a\"]"};
     for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
         g_autofree char *body = g_strdup_printf("{\"prompt\":%s}", bad[i]);
         g_autoptr(Reply) reply = client_post(port, "/v1/completions", body);

@@ -156,8 +156,18 @@ sundog_llama_answer(SundogExchange *exchange, const char *endpoint,
         sundog_exchange_fail(exchange, error);
 }
 
+static bool
+read_prompt(SundogCompletionRequest *request, JsonObject *object, SundogApiError **error)
+{
+    if (!sundog_openai_prompt_read(request, object, error))
+        return false;
+    return !request->further ||
+           sundog_api_error_set(error, SUNDOG_API_ERROR_INVALID_VALUE, "prompt", "prompt",
+                                "one here; /v1/completions takes several", NULL);
+}
+
 void
 sundog_llama_completion(SundogExchange *exchange)
 {
-    sundog_llama_answer(exchange, "/completion", sundog_openai_prompt_read);
+    sundog_llama_answer(exchange, "/completion", read_prompt);
 }

@@ -12,10 +12,7 @@
 typedef struct {
     SundogOpenaiKind kind;
     bool include_usage;
-    uint32_t begun;                          /* a bit a choice: its first chunk went out */
-    GString *head;                           /* members that all chunks begin with */
-    char *echo;                              /* the prompt, or NULL */
-    size_t n_characters[SUNDOG_MAX_CHOICES]; /* of a choice's text whose tokens were told */
+    GString *head; /* members that all chunks begin with */
 } Form;
 
 static const char *const reasons[] = {[SUNDOG_ANSWER_STOP] = "stop",
@@ -29,7 +26,6 @@ form_free(void *data)
     Form *form = data;
     if (form->head)
         g_string_free(form->head, true);
-    g_free(form->echo);
     g_free(form);
 }
 
@@ -113,9 +109,9 @@ append_scores(SundogAnswer *answer, GString *json, unsigned scored)
         sundog_scores_append(json, generation, first, end, false);
         g_string_append(json, "],\"refusal\":null}");
     } else {
-        sundog_scores_append_lists(json, generation, answer->first->generation,
+        sundog_scores_append_lists(json, generation, answer->head->generation,
                                    scored & SCORES_OF_PROMPT ? 0 : n_prompt + first, n_prompt + end,
-                                   &((Form *)answer->data)->n_characters[answer->index]);
+                                   &answer->n_told_characters);
     }
 }
 
@@ -133,13 +129,15 @@ append_choice(SundogAnswer *answer, GString *json, const char *piece, unsigned s
         g_string_append(json, ",\"finish_reason\":null}");
 }
 
-/* The prompt as it was sent, or what its tokens say. Owned by the caller. */
+/* The prompt as it was sent, or what its tokens say; "" where it is not echoed. Owned by the caller. */
 static char *
-dup_prompt(const SundogAnswer *answer)
+dup_echo(const SundogAnswer *answer)
 {
     const GArray *tokens = answer->generation->prompt;
-    if (answer->request->prompt.text)
-        return g_strdup(answer->request->prompt.text);
+    if (!answer->request->echo)
+        return g_strdup("");
+    if (answer->prompt->text)
+        return g_strdup(answer->prompt->text);
     g_autoptr(SundogDecoder) decoder =
         sundog_decoder_new(answer->generation->core->tokenizer, NULL);
     GString *text = g_string_new(NULL);
@@ -168,8 +166,6 @@ begin(SundogAnswer *answer)
     sundog_json_text_append(form->head, generation->core->name);
     g_string_append_printf(form->head, ",\"system_fingerprint\":\"%s\"",
                            generation->core->fingerprint);
-    if (answer->request->echo)
-        form->echo = dup_prompt(answer);
 }
 
 static void
@@ -197,16 +193,15 @@ send_choice(SundogAnswer *answer, const char *piece, unsigned scored)
 static void
 begin_choice(SundogAnswer *answer)
 {
-    Form *form = answer->data;
-    uint32_t bit = (uint32_t)1 << answer->index;
-    if (form->begun & bit)
+    if (answer->has_begun)
         return;
-    form->begun |= bit;
+    answer->has_begun = true;
     if (is_chat(answer))
         send_choice(answer, "\"delta\":{\"role\":\"assistant\",\"content\":\"\"}", 0);
-    if (form->echo) {
+    if (answer->request->echo) {
+        g_autofree char *echo = dup_echo(answer);
         g_autoptr(GString) piece = g_string_new("\"text\":");
-        sundog_json_text_append(piece, form->echo);
+        sundog_json_text_append(piece, echo);
         send_choice(answer, piece->str, SCORES_OF_PROMPT);
     }
 }
@@ -321,32 +316,36 @@ compare_means(const void *left, const void *right)
     return first != second ? (first > second ? -1 : 1) : (int)(*a)->index - (int)(*b)->index;
 }
 
-/* The choices that are told, borrowed; all, or the likeliest of them. */
+/* The choices of the prompt that this one begins, borrowed; all, or the likeliest of them. */
 static GPtrArray *
-list_told(const SundogAnswer *first)
+list_told(SundogAnswer *head)
 {
-    GPtrArray *told = g_ptr_array_copy(first->choices, NULL, NULL);
-    g_ptr_array_set_free_func(told, NULL);
-    if (first->request->n_told < told->len)
+    GPtrArray *told = g_ptr_array_new();
+    for (guint i = 0; i < head->first->choices->len; i++) {
+        SundogAnswer *choice = head->first->choices->pdata[i];
+        if (choice->head == head)
+            g_ptr_array_add(told, choice);
+    }
+    if (head->request->n_told < told->len)
         g_ptr_array_sort(told, compare_means);
-    g_ptr_array_set_size(told, (int)first->request->n_told);
+    g_ptr_array_set_size(told, (int)head->request->n_told);
     return told;
 }
 
 static void
 append_whole(SundogAnswer *answer, GString *json)
 {
-    const char *echo = ((const Form *)answer->data)->echo;
+    g_autofree char *echo = dup_echo(answer);
     g_autoptr(GString) piece = g_string_new(NULL);
     if (is_chat(answer)) {
         append_message(answer, piece);
     } else {
-        g_autofree char *text = g_strconcat(echo ? echo : "", answer->text->str, NULL);
+        g_autofree char *text = g_strconcat(echo, answer->text->str, NULL);
         g_string_append(piece, "\"text\":");
         sundog_json_text_append(piece, text);
     }
-    append_choice(answer, json, piece->str, SCORES_OF_NEW | (echo ? SCORES_OF_PROMPT : 0),
-                  reasons[sundog_answer_get_reason(answer)]);
+    unsigned scored = SCORES_OF_NEW | (answer->request->echo ? SCORES_OF_PROMPT : 0);
+    append_choice(answer, json, piece->str, scored, reasons[sundog_answer_get_reason(answer)]);
 }
 
 static void
@@ -354,12 +353,16 @@ reply(SundogAnswer *answer)
 {
     const GString *head = ((Form *)answer->data)->head;
     g_autoptr(GString) json = g_string_new_len(head->str, (gssize)head->len);
-    g_autoptr(GPtrArray) told = list_told(answer);
-    for (guint i = 0; i < told->len; i++) {
-        SundogAnswer *choice = told->pdata[i];
-        choice->index = i;
-        g_string_append(json, i > 0 ? "," : ",\"choices\":[");
-        append_whole(choice, json);
+    guint n_told = 0;
+    g_string_append(json, ",\"choices\":[");
+    for (guint i = 0; i < answer->choices->len; i += answer->request->n_choices) {
+        g_autoptr(GPtrArray) told = list_told(answer->choices->pdata[i]);
+        for (guint k = 0; k < told->len; k++) {
+            SundogAnswer *choice = told->pdata[k];
+            g_string_append(json, n_told > 0 ? "," : "");
+            choice->index = n_told++;
+            append_whole(choice, json);
+        }
     }
     g_string_append(json, "],");
     append_usage(answer, json);

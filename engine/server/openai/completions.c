@@ -26,11 +26,22 @@ add_token(GArray *prompt, JsonNode *node, const SundogCoreText *core, SundogApiE
     return true;
 }
 
-/* A text, a list of tokens, or a list with one of these. */
 static bool
-read_node(SundogCompletionRequest *request, JsonNode *node, bool may_nest, SundogApiError **error)
+read_infill(SundogPrompt *prompt, const SundogCoreText *core, const char *prefix,
+            const char *suffix, SundogApiError **error)
 {
-    SundogPrompt *prompt = &request->prompt;
+    prompt->tokens = sundog_infill_encode(core, prefix, suffix, NULL);
+    return prompt->tokens ||
+           sundog_api_error_set(error, SUNDOG_API_ERROR_NO_INFILL, "suffix", core->name, NULL);
+}
+
+/* A text, or a list of tokens. */
+static bool
+read_one(SundogPrompt *prompt, const SundogCoreText *core, JsonNode *node, const char *suffix,
+         SundogApiError **error)
+{
+    if (json_node_get_value_type(node) == G_TYPE_STRING && *suffix)
+        return read_infill(prompt, core, json_node_get_string(node), suffix, error);
     if (json_node_get_value_type(node) == G_TYPE_STRING) {
         prompt->text = g_strdup(json_node_get_string(node));
         prompt->flags = SUNDOG_TOKENIZE_SPECIAL | SUNDOG_TOKENIZE_ADD;
@@ -39,29 +50,47 @@ read_node(SundogCompletionRequest *request, JsonNode *node, bool may_nest, Sundo
     if (!JSON_NODE_HOLDS_ARRAY(node))
         return sundog_api_error_set(error, SUNDOG_API_ERROR_WRONG_TYPE, "prompt", "prompt",
                                     "a text or a list of tokens", NULL);
+    if (*suffix)
+        return sundog_api_error_set(error, SUNDOG_API_ERROR_INVALID_VALUE, "suffix", "suffix",
+                                    "before it there must be a text, and no list of tokens", NULL);
     JsonArray *array = json_node_get_array(node);
-    guint n = json_array_get_length(array);
-    JsonNode *first = n ? json_array_get_element(array, 0) : NULL;
-    bool is_nested = first && json_node_get_value_type(first) != G_TYPE_INT64;
-    if (is_nested && n > 1)
-        return sundog_api_error_set(error, SUNDOG_API_ERROR_INVALID_VALUE, "prompt", "prompt",
-                                    "only one prompt a request", NULL);
-    if (is_nested && may_nest)
-        return read_node(request, first, false, error);
     prompt->tokens = g_array_new(false, false, sizeof(uint32_t));
-    for (guint i = 0; i < n; i++)
-        if (!add_token(prompt->tokens, json_array_get_element(array, i), request->core, error))
+    for (guint i = 0; i < json_array_get_length(array); i++)
+        if (!add_token(prompt->tokens, json_array_get_element(array, i), core, error))
             return false;
     return true;
 }
 
+/* A list of prompts begins with one: numbers are the tokens of one. */
 static bool
-read_infill(SundogCompletionRequest *request, const char *prefix, const char *suffix,
-            SundogApiError **error)
+is_list_of_prompts(JsonNode *node)
 {
-    request->prompt.tokens = sundog_infill_encode(request->core, prefix, suffix, NULL);
-    return request->prompt.tokens || sundog_api_error_set(error, SUNDOG_API_ERROR_NO_INFILL,
-                                                          "suffix", request->core->name, NULL);
+    JsonArray *array = JSON_NODE_HOLDS_ARRAY(node) ? json_node_get_array(node) : NULL;
+    JsonNode *first =
+        array && json_array_get_length(array) ? json_array_get_element(array, 0) : NULL;
+    return first &&
+           (json_node_get_value_type(first) == G_TYPE_STRING || JSON_NODE_HOLDS_ARRAY(first));
+}
+
+static bool
+read_several(SundogCompletionRequest *request, JsonArray *array, const char *suffix,
+             SundogApiError **error)
+{
+    guint n_prompts = json_array_get_length(array);
+    if (n_prompts > SUNDOG_MAX_CHOICES / request->n_choices) {
+        g_autofree char *reason =
+            g_strdup_printf("at most %u answers in all: here %u prompts with %u each",
+                            SUNDOG_MAX_CHOICES, n_prompts, request->n_choices);
+        return sundog_api_error_set(error, SUNDOG_API_ERROR_INVALID_VALUE, "prompt", "prompt",
+                                    reason, NULL);
+    }
+    for (guint i = 0; i < n_prompts; i++) {
+        SundogPrompt *prompt =
+            i == 0 ? &request->prompt : sundog_completion_request_add_prompt(request);
+        if (!read_one(prompt, request->core, json_array_get_element(array, i), suffix, error))
+            return false;
+    }
+    return true;
 }
 
 bool
@@ -72,11 +101,11 @@ sundog_openai_prompt_read(SundogCompletionRequest *request, JsonObject *object,
     const char *suffix = "";
     if (!sundog_field_read_text(object, SUNDOG_FIELD_SUFFIX, &suffix, error))
         return false;
-    if (*suffix && node && json_node_get_value_type(node) == G_TYPE_STRING)
-        return read_infill(request, json_node_get_string(node), suffix, error);
     if (!node)
         return sundog_api_error_set(error, SUNDOG_API_ERROR_MISSING, "prompt", "prompt", NULL);
-    return read_node(request, node, true, error);
+    if (is_list_of_prompts(node))
+        return read_several(request, json_node_get_array(node), suffix, error);
+    return read_one(&request->prompt, request->core, node, suffix, error);
 }
 
 void

@@ -1,7 +1,7 @@
 #pragma once
 
-/* The prompt of a plain completion: "prompt" is a text, a list of tokens, or a list with one of these;
- * with a "suffix" the answer is what stands between the two. */
+/* The prompts of a plain completion: "prompt" is a text, a list of tokens, or a list of these, each a prompt of
+ * its own; with a "suffix" the answer is what stands between a text and it. After the number of choices. */
 
 #include "engine/server/completion-request.h"
 
