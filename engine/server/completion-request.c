@@ -25,16 +25,9 @@ sundog_completion_request_new_for(SundogExchange *exchange, const char *model,
                                   SundogApiError **error)
 {
     SundogServer *server = sundog_exchange_get_server(exchange);
-    SundogCoreText *core = sundog_server_dup_core(server, model, error);
+    SundogCoreText *core = sundog_server_dup_core(exchange, model, error);
     if (!core)
         return NULL;
-    const SundogApiKey *key = sundog_exchange_get_key(exchange);
-    if (key && !sundog_api_key_allows_model(key, core->name)) {
-        sundog_api_error_set(error, SUNDOG_API_ERROR_MODEL_NOT_ALLOWED, "model", key->name,
-                             core->name, NULL);
-        sundog_core_text_unref(core);
-        return NULL;
-    }
     SundogCompletionRequest *request = sundog_completion_request_new();
     request->core = core;
     request->keep_alive_ms = sundog_server_get_keep_alive_ms(server);

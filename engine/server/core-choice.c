@@ -135,8 +135,8 @@ dup_default_name(SundogServer *server)
     return g_strdup(only);
 }
 
-SundogCoreText *
-sundog_server_dup_core(SundogServer *server, const char *model, SundogApiError **error)
+static SundogCoreText *
+dup_named(SundogServer *server, const char *model, SundogApiError **error)
 {
     if (server->fixed_core)
         return sundog_core_text_ref(server->fixed_core);
@@ -167,6 +167,25 @@ sundog_server_dup_core(SundogServer *server, const char *model, SundogApiError *
     return core;
 }
 
+bool
+sundog_server_may_use(const SundogExchange *exchange, const char *name)
+{
+    const SundogApiKey *key = sundog_exchange_get_key(exchange);
+    return !key || sundog_api_key_allows_model(key, name);
+}
+
+SundogCoreText *
+sundog_server_dup_core(SundogExchange *exchange, const char *model, SundogApiError **error)
+{
+    g_autoptr(SundogCoreText) core = dup_named(sundog_exchange_get_server(exchange), model, error);
+    if (core && !sundog_server_may_use(exchange, core->name)) {
+        sundog_api_error_set(error, SUNDOG_API_ERROR_MODEL_NOT_ALLOWED, "model",
+                             sundog_exchange_get_key(exchange)->name, core->name, NULL);
+        return NULL;
+    }
+    return g_steal_pointer(&core);
+}
+
 static SundogLibraryEntry *
 make_entry(const SundogCoreText *core)
 {
@@ -179,14 +198,16 @@ make_entry(const SundogCoreText *core)
 }
 
 static bool
-is_listed(const SundogLibraryEntry *entry, const char *name)
+is_listed(const SundogExchange *exchange, const SundogLibraryEntry *entry, const char *name)
 {
-    return !entry->damaged && (!name || strcmp(name, entry->name) == 0);
+    return !entry->damaged && (!name || strcmp(name, entry->name) == 0) &&
+           sundog_server_may_use(exchange, entry->name);
 }
 
 GPtrArray *
-sundog_server_list_cores(SundogServer *server, const char *name)
+sundog_server_list_cores(SundogExchange *exchange, const char *name)
 {
+    const SundogServer *server = sundog_exchange_get_server(exchange);
     GPtrArray *entries = NULL;
     if (server->fixed_core) {
         entries = g_ptr_array_new_with_free_func((GDestroyNotify)sundog_library_entry_free);
@@ -195,7 +216,7 @@ sundog_server_list_cores(SundogServer *server, const char *name)
         entries = sundog_library_list_cores(server->library);
     }
     for (guint i = entries->len; i-- > 0;)
-        if (!is_listed(entries->pdata[i], name))
+        if (!is_listed(exchange, entries->pdata[i], name))
             g_ptr_array_remove_index(entries, i);
     return entries;
 }

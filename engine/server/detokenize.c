@@ -40,7 +40,7 @@ sundog_detokenize(SundogExchange *exchange)
         sundog_field_read_text(object, SUNDOG_FIELD_MODEL, &model, &error) && !tokens)
         sundog_api_error_set(&error, SUNDOG_API_ERROR_MISSING, "tokens", "tokens", NULL);
     if (!error)
-        core = sundog_server_dup_core(sundog_exchange_get_server(exchange), model, &error);
+        core = sundog_server_dup_core(exchange, model, &error);
     if (error || !append_tokens(bytes, tokens, core, &error)) {
         sundog_exchange_fail(exchange, error);
         return;

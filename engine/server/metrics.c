@@ -78,13 +78,15 @@ take_sample(const SundogServer *server, const char *name)
 }
 
 static GArray *
-take_samples(const SundogServer *server)
+take_samples(const SundogExchange *exchange)
 {
+    const SundogServer *server = sundog_exchange_get_server(exchange);
     g_autoptr(GList) names = sundog_supervisor_list_counted(server->supervisor);
     GArray *samples = g_array_new(false, false, sizeof(Sample));
     for (GList *name = names; name; name = name->next) {
         Sample sample = take_sample(server, name->data);
-        g_array_append_val(samples, sample);
+        if (sundog_server_may_use(exchange, name->data))
+            g_array_append_val(samples, sample);
     }
     return samples;
 }
@@ -108,7 +110,7 @@ append_value(GString *text, const char *name, const Sample *sample, uint64_t val
 void
 sundog_metrics(SundogExchange *exchange)
 {
-    g_autoptr(GArray) samples = take_samples(sundog_exchange_get_server(exchange));
+    g_autoptr(GArray) samples = take_samples(exchange);
     g_autoptr(GString) text = g_string_new(NULL);
 #define X(name, type, help, value)                                 \
     append_head(text, name, type, help);                           \

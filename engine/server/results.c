@@ -246,9 +246,11 @@ on_ended(SundogGeneration *generation, const SundogApiError *error, void *data)
 static void
 submit_next(SundogResults *results)
 {
+    const SundogApiKey *key = sundog_exchange_get_key(results->exchange);
     Item *item = results->items->pdata[results->n_submitted++];
     item->generation = sundog_generation_new("embd", results->options.endpoint, results->core,
                                              g_array_ref(item->tokens), NULL);
+    item->generation->key = key ? g_strdup(key->name) : NULL;
     item->generation->wants_result = true;
     item->generation->n_first = item->n_first;
     item->generation->data = results;

@@ -47,15 +47,17 @@ struct SundogServer {
     guint state_event; /* pending, so that a burst of changes is one event */
 };
 
+/* Whether the client's key may use the core of this name. */
+bool sundog_server_may_use(const SundogExchange *exchange, const char *name);
 /* The core that answers for a model's name (NULL or "": the loaded one, the configured one, or the
- * only one there is). A reference for the caller, or NULL and the reason. */
-SundogCoreText *sundog_server_dup_core(SundogServer *server, const char *model,
+ * only one there is), if the client may use it. A reference for the caller, or NULL and the reason. */
+SundogCoreText *sundog_server_dup_core(SundogExchange *exchange, const char *model,
                                        SundogApiError **error);
 /* By name or path; a reference for the caller. */
 SundogCoreText *sundog_server_open_core(SundogServer *server, const char *name, GError **error);
-/* The cores that requests may name, without damaged ones (SundogLibraryEntry, owned by the caller): under
+/* The cores that the client may name, without damaged ones (SundogLibraryEntry, owned by the caller): under
  * `serve --core` that one alone. name: only the one of that name; NULL: all. */
-GPtrArray *sundog_server_list_cores(SundogServer *server, const char *name);
+GPtrArray *sundog_server_list_cores(SundogExchange *exchange, const char *name);
 /* Fails with the exchange's argument as the name of a core that is not there. */
 void sundog_server_fail_unknown_core(SundogExchange *exchange);
 /* For the member core_texts. */

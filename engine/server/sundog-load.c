@@ -15,7 +15,7 @@ sundog_load_post(SundogExchange *exchange)
     if (!object)
         return;
     if (sundog_field_read_text(object, SUNDOG_FIELD_CORE, &name, &error))
-        core = sundog_server_dup_core(server, name, &error);
+        core = sundog_server_dup_core(exchange, name, &error);
     if (!core) {
         sundog_exchange_fail(exchange, error);
         return;
@@ -49,7 +49,7 @@ sundog_unload_post(SundogExchange *exchange)
     if (!object)
         return;
     if (sundog_field_read_text(object, SUNDOG_FIELD_CORE, &name, &error) && name)
-        core = sundog_server_dup_core(server, name, &error);
+        core = sundog_server_dup_core(exchange, name, &error);
     if (error) {
         sundog_exchange_fail(exchange, error);
         return;

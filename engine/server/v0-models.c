@@ -36,7 +36,7 @@ void
 sundog_v0_models_list(SundogExchange *exchange)
 {
     SundogServer *server = sundog_exchange_get_server(exchange);
-    g_autoptr(GPtrArray) entries = sundog_server_list_cores(server, NULL);
+    g_autoptr(GPtrArray) entries = sundog_server_list_cores(exchange, NULL);
     JsonArray *data = json_array_new();
     for (guint i = 0; i < entries->len; i++)
         json_array_add_object_element(data, describe(server, entries->pdata[i]));
@@ -51,7 +51,7 @@ sundog_v0_models_get(SundogExchange *exchange)
 {
     SundogServer *server = sundog_exchange_get_server(exchange);
     g_autoptr(GPtrArray) found =
-        sundog_server_list_cores(server, sundog_exchange_get_argument(exchange));
+        sundog_server_list_cores(exchange, sundog_exchange_get_argument(exchange));
     if (found->len > 0)
         sundog_exchange_reply_object(exchange, SOUP_STATUS_OK, describe(server, found->pdata[0]));
     else

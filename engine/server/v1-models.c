@@ -43,8 +43,7 @@ set_end(JsonObject *object, const char *key, GPtrArray *entries, bool is_first)
 void
 sundog_v1_models_list(SundogExchange *exchange)
 {
-    g_autoptr(GPtrArray) entries =
-        sundog_server_list_cores(sundog_exchange_get_server(exchange), NULL);
+    g_autoptr(GPtrArray) entries = sundog_server_list_cores(exchange, NULL);
     JsonArray *data = json_array_new();
     for (guint i = 0; i < entries->len; i++)
         json_array_add_object_element(data, describe(entries->pdata[i]));
@@ -60,8 +59,8 @@ sundog_v1_models_list(SundogExchange *exchange)
 void
 sundog_v1_models_get(SundogExchange *exchange)
 {
-    g_autoptr(GPtrArray) found = sundog_server_list_cores(sundog_exchange_get_server(exchange),
-                                                          sundog_exchange_get_argument(exchange));
+    g_autoptr(GPtrArray) found =
+        sundog_server_list_cores(exchange, sundog_exchange_get_argument(exchange));
     if (found->len > 0)
         sundog_exchange_reply_object(exchange, SOUP_STATUS_OK, describe(found->pdata[0]));
     else

@@ -204,6 +204,63 @@ test_limits(void)
     remove_all();
 }
 
+static void
+assert_lists(const Harness *harness, const char *secret, const char *path, bool has_other)
+{
+    g_autoptr(Reply) reply = ask(harness, secret, "GET", path, NULL);
+    g_test_message("%s", path);
+    g_assert_cmpuint(reply->status, ==, 200);
+    g_assert_nonnull(strstr(reply->body, "\"tiny\""));
+    g_assert_true((strstr(reply->body, "\"other\"") != NULL) == has_other);
+}
+
+/* A key that is for some models sees no other, by no API, and can ask nothing of another. */
+static void
+test_models(void)
+{
+    static const char *const lists[] = {"/v1/models", "/api/v0/models", "/api/tags", "/api/ps",
+                                        "/metrics"};
+    static const char *const questions[][2] = {
+        {CHAT, "\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}]"},
+        {"/v1/completions", "\"prompt\":\"Hi\""},
+        {"/v1/embeddings", "\"input\":\"Hi\""},
+        {"/v1/rerank", "\"query\":\"Hi\",\"documents\":[\"a\"]"},
+        {"/tokenize", "\"content\":\"Hi\""},
+        {"/detokenize", "\"tokens\":[72]"},
+        {"/api/embed", "\"input\":\"Hi\""},
+        {"/api/generate", "\"prompt\":\"\""},
+        {"/api/show", "\"verbose\":false"}};
+    char *models[] = {(char *)"tiny", NULL};
+    harness_make_core("tiny", script);
+    harness_make_core("other", script);
+    g_autoptr(Harness) harness =
+        harness_start_with(&(SundogServerOptions){.port = 0, .key = "owner"});
+    g_assert_no_error(harness->error);
+    g_autofree char *secret = add(&(SundogApiKey){.name = (char *)"bound", .models = models});
+    for (int i = 0; i < 2; i++) {
+        g_autofree char *body = g_strdup_printf(
+            "{\"model\":\"%s\",\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}]}",
+            i ? "other" : "tiny");
+        g_autoptr(Reply) loaded = ask(harness, "owner", "POST", CHAT, body);
+        g_assert_cmpuint(loaded->status, ==, 200);
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(lists); i++) {
+        assert_lists(harness, "owner", lists[i], true);
+        assert_lists(harness, secret, lists[i], false);
+    }
+    reply_assert_error(ask(harness, secret, "GET", "/v1/models/other", NULL), 404,
+                       "model_not_found", "model");
+    reply_assert_error(ask(harness, secret, "GET", "/api/v0/models/other", NULL), 404,
+                       "model_not_found", "model");
+    for (size_t i = 0; i < G_N_ELEMENTS(questions); i++) {
+        g_autofree char *body = g_strdup_printf("{\"model\":\"other\",%s}", questions[i][1]);
+        g_autoptr(Reply) reply = ask(harness, secret, "POST", questions[i][0], body);
+        g_test_message("%s: %s", questions[i][0], reply->body);
+        g_assert_cmpuint(reply->status, ==, 403);
+    }
+    remove_all();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -213,5 +270,6 @@ main(int argc, char **argv)
     g_test_add_func("/keys/windows", test_windows);
     g_test_add_func("/keys/access", test_access);
     g_test_add_func("/keys/limits", test_limits);
+    g_test_add_func("/keys/models", test_models);
     return g_test_run();
 }

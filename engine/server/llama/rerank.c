@@ -134,7 +134,7 @@ sundog_rerank(SundogExchange *exchange)
     g_autoptr(SundogCoreText) core = NULL;
     if (object && sundog_field_read_text(object, SUNDOG_FIELD_MODEL, &model, &error) &&
         read_form(form, &query, object, &error))
-        core = sundog_server_dup_core(server, model, &error);
+        core = sundog_server_dup_core(exchange, model, &error);
     if (core)
         results = sundog_results_new(exchange, core, "rerank", &options, &error);
     if (!results) {

@@ -98,7 +98,7 @@ embed(SundogExchange *exchange, bool is_older)
         sundog_field_read_boolean(object, SUNDOG_FIELD_TRUNCATE, &options.truncates, &error) &&
         sundog_field_read_integer(object, SUNDOG_FIELD_DIMENSIONS, &form->n_dimensions, &error) &&
         sundog_results_check_input(object, key, &error))
-        core = sundog_server_dup_core(server, model, &error);
+        core = sundog_server_dup_core(exchange, model, &error);
     if (core)
         results = sundog_results_new(exchange, core, "embed", &options, &error);
     if (results && add_input(results, object, key, &error)) {

@@ -87,9 +87,8 @@ reply_models(SundogExchange *exchange, JsonArray *models)
 void
 sundog_ollama_tags(SundogExchange *exchange)
 {
-    SundogServer *server = sundog_exchange_get_server(exchange);
     JsonArray *models = json_array_new();
-    g_autoptr(GPtrArray) entries = sundog_server_list_cores(server, NULL);
+    g_autoptr(GPtrArray) entries = sundog_server_list_cores(exchange, NULL);
     for (guint i = 0; i < entries->len; i++) {
         const SundogLibraryEntry *entry = entries->pdata[i];
         JsonObject *object = describe(entry->name, entry->info, entry->n_bytes);
@@ -120,7 +119,8 @@ sundog_ollama_ps(SundogExchange *exchange)
     const GPtrArray *engines = sundog_supervisor_get_engines(server->supervisor);
     JsonArray *models = json_array_new();
     for (guint i = 0; i < engines->len; i++)
-        if (sundog_engine_get_ready(engines->pdata[i]))
+        if (sundog_engine_get_ready(engines->pdata[i]) &&
+            sundog_server_may_use(exchange, sundog_engine_get_core(engines->pdata[i])->name))
             json_array_add_object_element(models, describe_loaded(engines->pdata[i]));
     reply_models(exchange, models);
 }
@@ -129,7 +129,7 @@ static SundogCoreText *
 dup_core(SundogExchange *exchange, JsonObject *object, SundogApiError **error)
 {
     g_autofree char *name = sundog_ollama_dup_model(object, error);
-    return name ? sundog_server_dup_core(sundog_exchange_get_server(exchange), name, error) : NULL;
+    return name ? sundog_server_dup_core(exchange, name, error) : NULL;
 }
 
 static JsonObject *

@@ -137,7 +137,7 @@ sundog_embeddings(SundogExchange *exchange)
     g_autoptr(SundogCoreText) core = NULL;
     if (object && sundog_field_read_text(object, SUNDOG_FIELD_MODEL, &model, &error) &&
         read_form(form, object, &error))
-        core = sundog_server_dup_core(server, model, &error);
+        core = sundog_server_dup_core(exchange, model, &error);
     if (core)
         results = sundog_results_new(exchange, core, "embed", &options, &error);
     if (results && check_dimensions(form, core, &error) && add_input(results, object, &error)) {
