@@ -249,17 +249,28 @@ check_variant(Check *check)
     check_outputs(check);
 }
 
+static bool
+has_alike(const SundogLaunchList *list)
+{
+    for (uint32_t i = 0; i < list->variants->len; i++)
+        if (sundog_launch_list_get_variant(list, i)->steps == SUNDOG_STEPS_ALIKE)
+            return true;
+    return false;
+}
+
 /* Every number of tokens has a variant, whatever its sequences look like; one token is one row. */
 static void
 check_steps(const SundogLaunchList *list, const SundogProgram *program, GString *faults)
 {
+    static const char *const told[] = {"", ", one a sequence", " that are all alike"};
     int64_t most = sundog_program_get_bounds(program)->values[SUNDOG_VARIABLE_TOKENS];
+    int end = has_alike(list) ? SUNDOG_N_STEPS : SUNDOG_STEPS_ALIKE;
     for (int64_t n = 1; n <= most; n++)
-        for (int one_row = n == 1; one_row < 2; one_row++)
-            if (sundog_launch_list_find_variant(list, n, one_row) == NULL) {
+        for (int steps = n == 1 ? SUNDOG_STEPS_ONE_ROW : SUNDOG_STEPS_MIXED; steps < end; steps++)
+            if (sundog_launch_list_find_variant(list, n, (SundogSteps)steps) == NULL) {
                 sundog_faults_add(faults,
                                   "no variant is for steps of %" G_GINT64_FORMAT " tokens%s", n,
-                                  one_row ? ", one a sequence" : "");
+                                  told[steps]);
                 return;
             }
 }

@@ -4,7 +4,7 @@
  *   u32          version of this form, 0
  *   pool         expressions, as expression.c says
  *   u64 n        modules: n times string name, 32 bytes SHA-256
- *   u64 n        variants: n times u64 least and u64 most tokens, u8 one row a sequence, u32 launches
+ *   u64 n        variants: n times u64 least and u64 most tokens, u8 steps, u32 launches
  *   u64 n        launches of all variants, in order: n times
  *                  string module, string entry, u32 first operation, u32 operations,
  *                  3 u32 expressions of the grid, u32 threads, u32 shared bytes, u8 edge, u8 waits,
@@ -76,7 +76,7 @@ sundog_launch_list_write(const SundogLaunchList *list, SundogWriter *writer)
         const SundogLaunchVariant *variant = sundog_launch_list_get_variant(list, i);
         sundog_writer_u64(writer, (uint64_t)variant->min_tokens);
         sundog_writer_u64(writer, (uint64_t)variant->max_tokens);
-        sundog_writer_u8(writer, variant->one_row);
+        sundog_writer_u8(writer, (uint8_t)variant->steps);
         sundog_writer_u32(writer, variant->n_launches);
     }
     sundog_writer_u64(writer, list->launches->len);
@@ -126,6 +126,17 @@ read_modules(SundogLaunchList *list, SundogReader *reader)
     }
 }
 
+static SundogSteps
+read_steps(SundogReader *reader)
+{
+    uint8_t value = sundog_reader_u8(reader);
+    if (value >= SUNDOG_N_STEPS)
+        sundog_reader_fail(reader, SUNDOG_FORMAT_ERROR_INVALID,
+                           "a variant is for steps of kind %u, not 0 to %d", value,
+                           SUNDOG_N_STEPS - 1);
+    return (SundogSteps)value;
+}
+
 static void
 read_variants(SundogLaunchList *list, SundogReader *reader)
 {
@@ -134,7 +145,7 @@ read_variants(SundogLaunchList *list, SundogReader *reader)
         uint64_t least = sundog_reader_u64(reader), most = sundog_reader_u64(reader);
         SundogLaunchVariant variant = {.min_tokens = (int64_t)MIN(least, INT32_MAX),
                                        .max_tokens = (int64_t)MIN(most, INT32_MAX),
-                                       .one_row = read_flag(reader),
+                                       .steps = read_steps(reader),
                                        .n_launches = sundog_reader_u32(reader)};
         g_array_append_val(list->variants, variant);
     }

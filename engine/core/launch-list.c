@@ -62,11 +62,11 @@ sundog_launch_list_add_module(SundogLaunchList *list, const char *name, const ui
 
 void
 sundog_launch_list_add_variant(SundogLaunchList *list, int64_t min_tokens, int64_t max_tokens,
-                               bool one_row)
+                               SundogSteps steps)
 {
     SundogLaunchVariant variant = {.min_tokens = min_tokens,
                                    .max_tokens = max_tokens,
-                                   .one_row = one_row,
+                                   .steps = steps,
                                    .first_launch = list->launches->len};
     g_array_append_val(list->variants, variant);
 }
@@ -114,11 +114,11 @@ sundog_launch_list_get_variant(const SundogLaunchList *list, uint32_t index)
 }
 
 const SundogLaunchVariant *
-sundog_launch_list_find_variant(const SundogLaunchList *list, int64_t n_tokens, bool one_row)
+sundog_launch_list_find_variant(const SundogLaunchList *list, int64_t n_tokens, SundogSteps steps)
 {
     for (uint32_t i = 0; i < list->variants->len; i++) {
         const SundogLaunchVariant *variant = sundog_launch_list_get_variant(list, i);
-        if (variant->one_row == one_row && n_tokens >= variant->min_tokens &&
+        if (variant->steps == steps && n_tokens >= variant->min_tokens &&
             n_tokens <= variant->max_tokens)
             return variant;
     }

@@ -61,11 +61,19 @@ typedef struct {
     uint32_t n_fields;
 } SundogLaunch;
 
-/* Steps for which a variant is valid: their tokens, and whether each sequence has one row. */
+/* Which steps a variant is for, beside their tokens. */
+typedef enum {
+    SUNDOG_STEPS_MIXED,   /* sequences have any number of rows */
+    SUNDOG_STEPS_ONE_ROW, /* each sequence has one */
+    SUNDOG_STEPS_ALIKE, /* any; all variants of this kind give a row the same bits, whatever else is in its step
+                             and however its sequence was cut into steps. A list has them for all tokens or none */
+    SUNDOG_N_STEPS
+} SundogSteps;
+
 typedef struct {
     int64_t min_tokens;
     int64_t max_tokens;
-    bool one_row;
+    SundogSteps steps;
     uint32_t first_launch;
     uint32_t n_launches;
 } SundogLaunchVariant;
@@ -98,7 +106,7 @@ void sundog_launch_list_add_module(SundogLaunchList *list, const char *name,
                                    const uint8_t sha256[32]);
 /* Begins a variant; launches that follow belong to it. */
 void sundog_launch_list_add_variant(SundogLaunchList *list, int64_t min_tokens, int64_t max_tokens,
-                                    bool one_row);
+                                    SundogSteps steps);
 /* Copies the launch, its parameter bytes and its fields. */
 void sundog_launch_list_add_launch(SundogLaunchList *list, const SundogLaunch *launch,
                                    const void *parameters, const SundogLaunchField *fields);
@@ -111,7 +119,7 @@ const SundogLaunchVariant *sundog_launch_list_get_variant(const SundogLaunchList
                                                           uint32_t index);
 /* The variant for steps of so many tokens; NULL where there is none. */
 const SundogLaunchVariant *sundog_launch_list_find_variant(const SundogLaunchList *list,
-                                                           int64_t n_tokens, bool one_row);
+                                                           int64_t n_tokens, SundogSteps steps);
 uint32_t sundog_launch_list_get_n_launches(const SundogLaunchList *list);
 const SundogLaunch *sundog_launch_list_get_launch(const SundogLaunchList *list, uint32_t index);
 const SundogLaunchField *sundog_launch_list_get_fields(const SundogLaunchList *list,

@@ -170,6 +170,8 @@ static bool
 suits_flash(const SundogLowering *lowering, const SundogOperation *operation)
 {
     int64_t per_group = operation->parameters[0].i / operation->parameters[1].i;
+    if (lowering->kind->is_alike)
+        return lowering->has_warpgroups;
     return lowering->has_warpgroups && !lowering->kind->one_row &&
            lowering->kind->max_tokens > SUNDOG_ATTENTION_TILE_ROWS &&
            SUNDOG_ATTENTION_TILE_ROWS * per_group > SUNDOG_CUDA_FLASH_PAIRS / 2;
@@ -297,7 +299,8 @@ sundog_lower_attention(SundogLowering *lowering, uint32_t index, const SundogOpe
     check_attention(lowering, operation);
     if (lowering->failed)
         return;
-    if (!sundog_lower_knows_heads(lowering, operation))
+    if (!sundog_lower_knows_heads(lowering, operation) ||
+        (lowering->kind->is_alike && !suits_flash(lowering, operation)))
         lower_attend(lowering, index, operation);
     else if (suits_flash(lowering, operation))
         lower_flash(lowering, index, operation);

@@ -41,7 +41,7 @@ sundog_lowering_attends_next(const SundogLowering *lowering, uint32_t index)
 bool
 sundog_lowering_is_for_few(const SundogLowering *lowering)
 {
-    return lowering->kind->max_tokens <= SUNDOG_LOWERING_FEW_TOKENS;
+    return !lowering->kind->is_alike && lowering->kind->max_tokens <= SUNDOG_LOWERING_FEW_TOKENS;
 }
 
 SundogExpression

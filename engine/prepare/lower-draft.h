@@ -16,6 +16,8 @@ typedef struct {
     int64_t min_tokens;
     int64_t max_tokens;
     bool one_row;
+    /* No choice follows from how many tokens there are, and no row's sums from what other rows there are. */
+    bool is_alike;
 } SundogLoweringKind;
 
 /* Tokens up to which a product holds x in shared memory. */

@@ -229,8 +229,8 @@ static bool
 suits_few(const SundogLowering *lowering, const Product *product)
 {
     return sundog_lowering_is_for_few(lowering) ||
-           (lowering->kind->max_tokens <= FEW_TOKENS_WITHOUT_NORM && product->is_gated &&
-            product->layout != SUNDOG_LAYOUT_TILE16_BF16 &&
+           (!lowering->kind->is_alike && lowering->kind->max_tokens <= FEW_TOKENS_WITHOUT_NORM &&
+            product->is_gated && product->layout != SUNDOG_LAYOUT_TILE16_BF16 &&
             count_few_bytes(lowering, product, 3) <= SUNDOG_CUDA_MAX_SHARED_BYTES);
 }
 
@@ -267,9 +267,10 @@ choose_wide_tile(const SundogLowering *lowering)
         SUNDOG_CUDA_WIDE_TILES(X)
 #undef X
     };
-    /* The largest tile pays only where there are many of it. */
+    /* The largest tile pays only where there are many of it, and adds up in another order. */
     int64_t n_tokens = lowering->kind->max_tokens;
-    size_t last = n_tokens <= 256 ? G_N_ELEMENTS(tiles) - 2 : G_N_ELEMENTS(tiles) - 1, i = 0;
+    bool is_limited = n_tokens <= 256 || lowering->kind->is_alike;
+    size_t last = is_limited ? G_N_ELEMENTS(tiles) - 2 : G_N_ELEMENTS(tiles) - 1, i = 0;
     while (i < last && tiles[i].tokens < n_tokens)
         i++;
     return &tiles[i];
@@ -349,6 +350,13 @@ estimate_ns(const Product *product, const SundogCudaGroupTile *tile, int64_t n_t
     return n_waves * (n_chunks * find_chunk_ns(product, tile) + between);
 }
 
+/* Of the same sums, whatever the tokens: those that fill most multiprocessors when these are few. */
+static bool
+is_of_class(const Product *product, const SundogCudaGroupTile *tile)
+{
+    return tile->by_columns == 2 && tile->by_blocks == (product->is_gated ? 1 : 2);
+}
+
 static const SundogCudaGroupTile *
 choose_group_tile(const SundogLowering *lowering, const Product *product)
 {
@@ -363,7 +371,8 @@ choose_group_tile(const SundogLowering *lowering, const Product *product)
         pool, sundog_lowering_get_buffer(lowering, product->y)->shape[0], &shape);
     const SundogCudaGroupTile *best = NULL;
     for (size_t i = 0; i < G_N_ELEMENTS(tiles); i++) {
-        if (product->is_gated && !tiles[i].has_gated)
+        if ((product->is_gated && !tiles[i].has_gated) ||
+            (lowering->kind->is_alike && !is_of_class(product, &tiles[i])))
             continue;
         if (best == NULL ||
             estimate_ns(product, &tiles[i], n_tokens) < estimate_ns(product, best, n_tokens))

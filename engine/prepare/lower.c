@@ -31,16 +31,39 @@ const char *const sundog_lower_modules[] = {"attend", "attention", "chain", "ele
 enum { ROPE_DIMS = 3 };
 
 static const SundogLoweringKind kinds[] = {
-    {1, 1, true},
-    {2, 2, true},
-    {3, SUNDOG_LOWERING_FEW_TOKENS, true},
-    {2, SUNDOG_LOWERING_FEW_TOKENS, false},
+    {1, 1, true, false},
+    {2, 2, true, false},
+    {3, SUNDOG_LOWERING_FEW_TOKENS, true, false},
+    {2, SUNDOG_LOWERING_FEW_TOKENS, false, false},
 #define BOTH(min_tokens, max_tokens) \
-    {min_tokens, max_tokens, true}, {min_tokens, max_tokens, false},
+    {min_tokens, max_tokens, true, false}, {min_tokens, max_tokens, false, false},
     BOTH(SUNDOG_LOWERING_FEW_TOKENS + 1, 8) BOTH(9, 16) BOTH(17, 32) BOTH(33, 64) BOTH(65, 128)
         BOTH(129, 256) BOTH(257, 512) BOTH(513, 1024) BOTH(1025, NO_TOKENS_LIMIT)
 #undef BOTH
+            {1, 8, false, true},
+    {9, 16, false, true},
+    {17, 32, false, true},
+    {33, NO_TOKENS_LIMIT, false, true},
 };
+
+/* Kinds of operations whose kernels can be alike. The others' sums follow from how a sequence was cut into steps. */
+static bool
+can_be_alike(const SundogProgram *program)
+{
+    static const SundogOperationKind known[] = {
+        SUNDOG_OP_EMBED,     SUNDOG_OP_RMS_NORM,    SUNDOG_OP_PLAN_ATTENTION, SUNDOG_OP_ROPE_CACHE,
+        SUNDOG_OP_ATTENTION, SUNDOG_OP_GATHER_ROWS, SUNDOG_OP_SAMPLE};
+    for (uint32_t i = 0; i < sundog_program_get_n_operations(program); i++) {
+        SundogOperationKind kind = sundog_program_get_operation(program, i)->kind;
+        bool is_known = sundog_lower_is_product(kind) || sundog_lower_is_elements(kind) ||
+                        sundog_lower_is_experts(kind);
+        for (size_t k = 0; k < G_N_ELEMENTS(known); k++)
+            is_known = is_known || known[k] == kind;
+        if (!is_known)
+            return false;
+    }
+    return true;
+}
 
 static void
 lower_embed(SundogLowering *lowering, uint32_t index, const SundogOperation *operation)
@@ -209,10 +232,13 @@ static void
 lower_variant(SundogLowering *lowering)
 {
     int64_t most = sundog_program_get_bounds(lowering->program)->values[SUNDOG_VARIABLE_TOKENS];
-    if (lowering->kind->min_tokens > most)
+    const SundogLoweringKind *kind = lowering->kind;
+    if (kind->min_tokens > most || (kind->is_alike && !can_be_alike(lowering->program)))
         return;
-    sundog_launch_list_add_variant(lowering->list, lowering->kind->min_tokens,
-                                   MIN(lowering->kind->max_tokens, most), lowering->kind->one_row);
+    sundog_launch_list_add_variant(lowering->list, kind->min_tokens, MIN(kind->max_tokens, most),
+                                   kind->is_alike  ? SUNDOG_STEPS_ALIKE
+                                   : kind->one_row ? SUNDOG_STEPS_ONE_ROW
+                                                   : SUNDOG_STEPS_MIXED);
     uint32_t index = 0;
     while (index < sundog_program_get_n_operations(lowering->program) && !lowering->failed)
         index += lower_next(lowering, index);

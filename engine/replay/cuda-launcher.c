@@ -41,6 +41,7 @@ struct SundogCudaLauncher {
     Launch *launches; /* room for the longest variant and the ingesting kernel */
     uint32_t max_launches;
     uint64_t left_out; /* bits of operation kinds */
+    bool is_alike;
 };
 
 static bool
@@ -61,6 +62,20 @@ find_functions(SundogCudaLauncher *launcher, GError **error)
     return launcher->ingest != NULL;
 }
 
+static bool
+check_alike(const SundogCudaLauncher *launcher, GError **error)
+{
+    if (!launcher->is_alike ||
+        sundog_launch_list_find_variant(launcher->list, 1, SUNDOG_STEPS_ALIKE) != NULL)
+        return true;
+    g_set_error(
+        error, SUNDOG_REPLAY_ERROR, SUNDOG_REPLAY_ERROR_PROGRAM,
+        "on a GPU this model's answers follow from how steps are cut: \"%s\" has no launches "
+        "that are all alike",
+        sundog_program_get_name(launcher->program));
+    return false;
+}
+
 SundogCudaLauncher *
 sundog_cuda_launcher_new(SundogCudaDevice *device, const SundogCore *core, const char *program,
                          const SundogCudaBinding *binding, GError **error)
@@ -71,6 +86,7 @@ sundog_cuda_launcher_new(SundogCudaDevice *device, const SundogCore *core, const
     launcher->device = device;
     launcher->list = sundog_core_get_launch_list(core, program);
     launcher->binding = *binding;
+    launcher->is_alike = binding->is_alike;
     launcher->buffers = g_memdup2(binding->buffers, n_buffers * sizeof(CUdeviceptr));
     launcher->graphs = g_array_new(FALSE, FALSE, sizeof(Graph));
     for (uint32_t i = 0; i < sundog_launch_list_get_n_variants(launcher->list); i++)
@@ -78,7 +94,9 @@ sundog_cuda_launcher_new(SundogCudaDevice *device, const SundogCore *core, const
             MAX(launcher->max_launches,
                 sundog_launch_list_get_variant(launcher->list, i)->n_launches + 1);
     launcher->launches = g_new0(Launch, launcher->max_launches);
-    return find_functions(launcher, error) ? g_steal_pointer(&launcher) : NULL;
+    return check_alike(launcher, error) && find_functions(launcher, error)
+               ? g_steal_pointer(&launcher)
+               : NULL;
 }
 
 void
@@ -199,13 +217,21 @@ is_left_out(const SundogCudaLauncher *launcher, const SundogLaunch *launch)
             1) != 0;
 }
 
+static SundogSteps
+find_steps(const SundogCudaLauncher *launcher, const SundogShape *shape)
+{
+    if (launcher->is_alike)
+        return SUNDOG_STEPS_ALIKE;
+    return shape->values[SUNDOG_VARIABLE_TOKENS] == shape->values[SUNDOG_VARIABLE_SEQUENCES]
+               ? SUNDOG_STEPS_ONE_ROW
+               : SUNDOG_STEPS_MIXED;
+}
+
 static uint32_t
 resolve_launches(SundogCudaLauncher *launcher, const SundogShape *shape, GError **error)
 {
-    bool one_row =
-        shape->values[SUNDOG_VARIABLE_TOKENS] == shape->values[SUNDOG_VARIABLE_SEQUENCES];
     const SundogLaunchVariant *variant = sundog_launch_list_find_variant(
-        launcher->list, shape->values[SUNDOG_VARIABLE_TOKENS], one_row);
+        launcher->list, shape->values[SUNDOG_VARIABLE_TOKENS], find_steps(launcher, shape));
     if (variant == NULL) {
         g_set_error(error, SUNDOG_REPLAY_ERROR, SUNDOG_REPLAY_ERROR_BOUNDS,
                     "no launches are for a step of %" G_GINT64_FORMAT " tokens",

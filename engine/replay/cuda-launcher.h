@@ -16,6 +16,7 @@ typedef struct {
     CUdeviceptr tokens;         /* input of the forward program */
     CUdeviceptr token;          /* what was sampled last */
     CUdeviceptr taken;          /* steps taken in, for the host */
+    bool is_alike;              /* all steps run on the list's variants of that kind */
 } SundogCudaBinding;
 
 typedef struct SundogCudaLauncher SundogCudaLauncher;

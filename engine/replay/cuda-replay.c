@@ -34,8 +34,8 @@
 static const char *const program_names[] = {SUNDOG_PROGRAM_FORWARD, SUNDOG_PROGRAM_SAMPLE};
 enum { FORWARD, SAMPLE, N_PROGRAMS };
 
-/* Sizes of decoding steps that have a graph. */
-static const int32_t ladder[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256};
+/* Where nothing was measured. */
+static const int32_t usual_ladder[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256};
 
 /* An input, output or state buffer on the device, and what the caller fills or reads of it. */
 typedef struct {
@@ -50,6 +50,9 @@ typedef struct {
     SundogReplay base;
     SundogCudaDevice device;
     bool poison;
+    bool is_alike;
+    int32_t ladder[SUNDOG_REPLAY_MAX_RUNGS]; /* as far as steps go */
+    uint32_t n_rungs;
     CUstream stream;
     CUdeviceptr weights, arena, pool, step;
     uint64_t arena_bytes, pool_bytes;
@@ -274,7 +277,8 @@ make_launcher(CudaReplay *replay, int index, GError **error)
                                        .blocks = {mapped, mapped + replay->block_bytes},
                                        .tokens = find_place(replay, "tokens"),
                                        .token = find_place(replay, "token"),
-                                       .taken = mapped + replay->taken_at};
+                                       .taken = mapped + replay->taken_at,
+                                       .is_alike = replay->is_alike};
     replay->launchers[index] = sundog_cuda_launcher_new(&replay->device, replay->base.core,
                                                         program_names[index], &binding, error);
     return replay->launchers[index] != NULL;
@@ -299,11 +303,24 @@ max_decoding(const CudaReplay *replay)
                bounds[SUNDOG_VARIABLE_LOGIT_ROWS]);
 }
 
+static void
+choose_ladder(CudaReplay *replay, const SundogReplayOptions *options)
+{
+    const int32_t *from = options->ladder != NULL ? options->ladder : usual_ladder;
+    uint32_t n = options->ladder != NULL ? options->n_rungs : G_N_ELEMENTS(usual_ladder);
+    n = MIN(n, SUNDOG_REPLAY_MAX_RUNGS);
+    while (replay->n_rungs < n && from[replay->n_rungs] <= max_decoding(replay)) {
+        replay->ladder[replay->n_rungs] = from[replay->n_rungs];
+        replay->n_rungs++;
+    }
+}
+
 static bool
 make_graphs(CudaReplay *replay, GError **error)
 {
-    for (size_t i = 0; i < G_N_ELEMENTS(ladder) && ladder[i] <= max_decoding(replay); i++) {
-        SundogShape shape = launch_shape(replay, ladder[i], ladder[i], ladder[i]);
+    for (uint32_t i = 0; i < replay->n_rungs; i++) {
+        int32_t n = replay->ladder[i];
+        SundogShape shape = launch_shape(replay, n, n, n);
         for (int p = 0; p < N_PROGRAMS; p++)
             if (!sundog_cuda_launcher_add_graph(replay->launchers[p], &shape, error))
                 return false;
@@ -315,9 +332,9 @@ make_graphs(CudaReplay *replay, GError **error)
 static int64_t
 find_rung(const CudaReplay *replay, int64_t n)
 {
-    for (size_t i = 0; i < G_N_ELEMENTS(ladder) && ladder[i] <= max_decoding(replay); i++)
-        if (ladder[i] >= n)
-            return ladder[i];
+    for (uint32_t i = 0; i < replay->n_rungs; i++)
+        if (replay->ladder[i] >= n)
+            return replay->ladder[i];
     return 0;
 }
 
@@ -664,6 +681,7 @@ open_parts(CudaReplay *replay, const SundogReplayOptions *options, GError **erro
     for (int i = 0; i < N_PROGRAMS; i++)
         if (!make_launcher(replay, i, error))
             return false;
+    choose_ladder(replay, options);
     return make_graphs(replay, error) &&
            succeeded(replay, driver->stream_synchronize(replay->stream), "loading", error);
 }
@@ -675,6 +693,7 @@ sundog_cuda_replay_open(SundogCore *core, const SundogReplayOptions *options,
     CudaReplay *replay = g_new0(CudaReplay, 1);
     replay->base = (SundogReplay){.backend = &backend, .core = core, .bounds = *bounds};
     replay->poison = options->poison;
+    replay->is_alike = options->is_alike;
     replay->places = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, free_place);
     sundog_cuda_state_init(&replay->state);
     if (sundog_cuda_device_open(&replay->device, core, error) && open_parts(replay, options, error))

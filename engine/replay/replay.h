@@ -39,9 +39,17 @@ typedef struct {
     bool poison;            /* fill arena and free pages with NaN, for tests */
     uint64_t
         weights_seed; /* not 0: on a GPU, random weights of this seed, none are read; to measure */
+    /* On a GPU a row has the same bits whatever else is in its step and however its sequence was cut; slower. On
+     * the host it always has. */
+    bool is_alike;
+    /* On a GPU: sizes of decoding steps that have a graph, rising; NULL: the usual ones. */
+    const int32_t *ladder;
+    uint32_t n_rungs; /* at most SUNDOG_REPLAY_MAX_RUNGS */
     void (*progress)(double fraction, void *data);
     void *data;
 } SundogReplayOptions;
+
+#define SUNDOG_REPLAY_MAX_RUNGS 64
 
 typedef struct SundogReplay SundogReplay;
 

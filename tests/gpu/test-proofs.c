@@ -2,7 +2,8 @@
  * What a GPU's schedule may not change. Small models of random weights in each layout run the same steps, of every
  * kind of launch and just past each one's edge, again and again: with each launch held back for 100 us after
  * its dependents have begun, with every edge ordinary, with other work that takes multiprocessors away in the middle
- * of steps, with memory full of NaN before each step: the same bits. Then 10,000 decoding steps, in which a
+ * of steps, with memory full of NaN before each step: the same bits. Where all steps are alike, the same bits too
+ * for a row in any company and however its sequence is cut. Then 10,000 decoding steps, in which a
  * loaded core asks the driver for nothing but launches.
  */
 
@@ -49,7 +50,12 @@ typedef struct {
     unsigned disturbing_blocks;
     int32_t lengths[N_SEQUENCES];
     GByteArray *logits;
+    GArray *places; /* of each row: a Place */
 } Trace;
+
+typedef struct {
+    int32_t sequence, position;
+} Place;
 
 static int32_t
 find_token(int32_t sequence, int32_t position)
@@ -65,6 +71,13 @@ run(Trace *trace, const GpuPart *parts, int n_parts, const int32_t *rows, int n_
     g_autofree float *logits = gpu_core_step(trace->gpu, parts, n_parts, rows, n_rows);
     g_byte_array_append(trace->logits, (uint8_t *)logits,
                         (guint)((size_t)n_rows * trace->gpu->n_vocabulary * sizeof(float)));
+    for (int r = 0; r < n_rows; r++) {
+        int32_t p = 0, first = 0;
+        while (rows[r] >= first + parts[p].n_tokens)
+            first += parts[p++].n_tokens;
+        g_array_append_val(trace->places,
+                           ((Place){parts[p].first_page - 1, parts[p].start + rows[r] - first}));
+    }
 }
 
 /* `n` sequences from the first on, each with so many tokens more, in as few steps as the replay allows. */
@@ -121,13 +134,30 @@ read_prompt(Trace *trace)
     }
 }
 
+static void
+trace_init(Trace *trace, GpuCore *gpu)
+{
+    *trace = (Trace){.gpu = gpu,
+                     .logits = g_byte_array_new(),
+                     .places = g_array_new(FALSE, FALSE, sizeof(Place))};
+}
+
+static void
+trace_clear(Trace *trace)
+{
+    g_byte_array_unref(trace->logits);
+    g_array_unref(trace->places);
+}
+
 static GByteArray *
 run_trace(GpuCore *gpu, unsigned disturbing_blocks)
 {
-    Trace trace = {
-        .gpu = gpu, .disturbing_blocks = disturbing_blocks, .logits = g_byte_array_new()};
+    Trace trace;
+    trace_init(&trace, gpu);
+    trace.disturbing_blocks = disturbing_blocks;
     decode(&trace);
     read_prompt(&trace);
+    g_array_unref(trace.places);
     return trace.logits;
 }
 
@@ -253,6 +283,85 @@ test_schedule(gconstpointer data)
     close_model(&gpu, path);
 }
 
+/* All rows of all sequences in pieces of so many tokens, one sequence a step. */
+static void
+read_sequences(Trace *trace, const int32_t *lengths, int32_t piece)
+{
+    int32_t tokens[N_LONG], rows[N_LONG];
+    for (int s = 0; s <= N_SEQUENCES; s++) {
+        int32_t n_all = s < N_SEQUENCES ? lengths[s] : N_LONG;
+        for (int32_t start = 0; start < n_all; start += piece) {
+            int32_t n = MIN(piece, n_all - start);
+            for (int32_t i = 0; i < n; i++) {
+                tokens[i] = find_token(s, start + i);
+                rows[i] = i;
+            }
+            const GpuPart part = {1 + s, start, n, tokens};
+            run(trace, &part, 1, rows, n);
+        }
+    }
+}
+
+/* Of rows of both, how many have other logits. */
+static size_t
+count_different(const Trace *a, const Trace *b, size_t row_bytes, size_t *n_compared)
+{
+    size_t n_different = 0;
+    g_autofree int32_t *known = g_new0(int32_t, (N_SEQUENCES + 1) * N_LONG);
+    *n_compared = 0;
+    for (guint i = 0; i < a->places->len; i++) {
+        const Place *place = &g_array_index(a->places, Place, i);
+        known[place->sequence * N_LONG + place->position] = 1 + (int32_t)i;
+    }
+    for (guint i = 0; i < b->places->len; i++) {
+        const Place *place = &g_array_index(b->places, Place, i);
+        int32_t row = known[place->sequence * N_LONG + place->position] - 1;
+        if (row < 0)
+            continue;
+        ++*n_compared;
+        n_different += memcmp(a->logits->data + (size_t)row * row_bytes,
+                              b->logits->data + (size_t)i * row_bytes, row_bytes) != 0;
+    }
+    return n_different;
+}
+
+/* Rows of decoding and of prompts in pieces, in company and alone, against each sequence alone. */
+static void
+check_alike(GpuCore *gpu, const char *name)
+{
+    static const int32_t pieces[] = {250, 100, 37};
+    size_t row_bytes = gpu->n_vocabulary * sizeof(float);
+    Trace mixed;
+    trace_init(&mixed, gpu);
+    decode(&mixed);
+    read_prompt(&mixed);
+    for (size_t i = 0; i < G_N_ELEMENTS(pieces); i++) {
+        size_t n_compared;
+        Trace alone;
+        trace_init(&alone, gpu);
+        read_sequences(&alone, mixed.lengths, pieces[i]);
+        size_t n_different = count_different(&mixed, &alone, row_bytes, &n_compared);
+        g_print("# %s in pieces of %d: %zu of %zu rows differ\n", name, pieces[i], n_different,
+                n_compared);
+        g_assert_cmpuint(n_compared, ==, mixed.places->len);
+        g_assert_cmpuint(n_different, ==, 0);
+        trace_clear(&alone);
+    }
+    trace_clear(&mixed);
+}
+
+static void
+test_alike(gconstpointer data)
+{
+    int m = GPOINTER_TO_INT(data);
+    GpuCore gpu;
+    options.is_alike = true;
+    char *path = open_model(m, &gpu, GPU_TARGET, models[m].activations);
+    check_alike(&gpu, models[m].name);
+    close_model(&gpu, path);
+    options.is_alike = false;
+}
+
 static void
 check(bool ok, GError *error)
 {
@@ -343,6 +452,8 @@ main(int argc, char **argv)
         g_autofree char *host = g_strconcat("/proofs/host/", models[i].name, NULL);
         g_autofree char *schedule = g_strconcat("/proofs/schedule/", models[i].name, NULL);
         g_test_add_data_func(host, GINT_TO_POINTER((int)i), test_host);
+        g_autofree char *alike = g_strconcat("/proofs/alike/", models[i].name, NULL);
+        g_test_add_data_func(alike, GINT_TO_POINTER((int)i), test_alike);
         g_test_add_data_func(schedule, GINT_TO_POINTER((int)i), test_schedule);
     }
     g_test_add_func("/proofs/steady", test_steady);

@@ -53,11 +53,12 @@ check_decoding(const SundogPlan *plan, bool is_chained)
 {
     uint32_t n_layers = plan->cache.n_layers;
     const SundogLaunchVariant *variant =
-        sundog_launch_list_find_variant(plan->forward_launches, 1, true);
+        sundog_launch_list_find_variant(plan->forward_launches, 1, SUNDOG_STEPS_ONE_ROW);
     g_assert_nonnull(variant);
     g_assert_cmpuint(variant->n_launches, ==, is_chained ? 2 * n_layers + 5 : 5 * n_layers + 4);
-    g_assert_null(sundog_launch_list_find_variant(
-        plan->forward_launches, plan->bounds.values[SUNDOG_VARIABLE_TOKENS] + 1, false));
+    g_assert_null(sundog_launch_list_find_variant(plan->forward_launches,
+                                                  plan->bounds.values[SUNDOG_VARIABLE_TOKENS] + 1,
+                                                  SUNDOG_STEPS_MIXED));
 }
 
 static void
@@ -179,6 +180,41 @@ test_queries_alone(void)
     g_assert_cmpuint(count_entries(list, "sundog_flash_"), ==, 0);
 }
 
+/* By which columns and blocks a product by warpgroups is split: what follows its entry's tokens. */
+static const char *
+find_split(const char *entry)
+{
+    const char *tile = strrchr(entry, '_');
+    return tile != NULL ? strchr(tile, 'x') : NULL;
+}
+
+/* Steps that are all alike: each kind of operation has one kernel, split in one way, whatever the tokens. */
+static void
+test_alike(void)
+{
+    g_auto(SundogPlan) plan = {0};
+    g_autofree char *path = fixture_dup_path("tiny/q8_0-head-128.gguf");
+    if (skip_without_cubins())
+        return;
+    plan_make(&plan, path, SUNDOG_ACTIVATIONS_INT8);
+    const SundogLaunchList *list = plan.forward_launches;
+    const SundogLaunchVariant *first = sundog_launch_list_find_variant(list, 1, SUNDOG_STEPS_ALIKE);
+    g_assert_nonnull(first);
+    for (int64_t n = 1; n <= plan.bounds.values[SUNDOG_VARIABLE_TOKENS]; n++) {
+        const SundogLaunchVariant *variant =
+            sundog_launch_list_find_variant(list, n, SUNDOG_STEPS_ALIKE);
+        g_assert_nonnull(variant);
+        g_assert_cmpuint(variant->n_launches, ==, first->n_launches);
+        for (uint32_t i = 0; i < variant->n_launches; i++) {
+            const char *a = sundog_launch_list_get_launch(list, first->first_launch + i)->entry;
+            const char *b = sundog_launch_list_get_launch(list, variant->first_launch + i)->entry;
+            g_assert_cmpstr(find_split(a), ==, find_split(b));
+            if (find_split(a) == NULL)
+                g_assert_cmpstr(a, ==, b);
+        }
+    }
+}
+
 /* The same list with one thing changed. */
 typedef void (*Change)(SundogLaunch *launch, SundogLaunchField *fields, SundogLaunchList *list);
 
@@ -198,7 +234,7 @@ copy_changed(const SundogLaunchList *from, const SundogProgram *program, uint32_
     for (uint32_t v = 0; v < sundog_launch_list_get_n_variants(source); v++) {
         const SundogLaunchVariant *variant = sundog_launch_list_get_variant(source, v);
         sundog_launch_list_add_variant(list, variant->min_tokens, variant->max_tokens,
-                                       variant->one_row);
+                                       variant->steps);
         bounds.values[SUNDOG_VARIABLE_TOKENS] = variant->max_tokens;
         for (uint32_t i = 0; i < variant->n_launches; i++) {
             SundogLaunch launch = *sundog_launch_list_get_launch(source, variant->first_launch + i);
@@ -394,6 +430,7 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/launches/alike", test_alike);
     g_test_add_func("/launches/queries-alone", test_queries_alone);
     g_test_add_func("/launches/smollm2", test_smollm2);
     g_test_add_func("/launches/tiny", test_tiny);
