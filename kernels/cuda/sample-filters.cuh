@@ -10,40 +10,41 @@ keep_within_sigma(const Row &row, Kept &kept, Room &room)
 {
     double total = 0, squares = 0;
     Sum n_finite = 0;
-    for (int i = threadIdx.x; i < row.n; i += THREADS) {
-        float logit = __ldcg(row.logits + i);
+    visit_tokens(row, [&](int, float logit) {
         bool is_finite = logit != -INFINITY;
         total += is_finite ? (double)logit : 0;
         n_finite += is_finite;
-    }
+    });
     double n = (double)block_total(n_finite, room), mean = fold_lanes(total, room) / n;
-    for (int i = threadIdx.x; i < row.n; i += THREADS) {
-        float logit = __ldcg(row.logits + i);
+    visit_tokens(row, [&](int, float logit) {
         double distance = logit != -INFINITY ? (double)logit - mean : 0;
         squares += distance * distance;
-    }
+    });
     double deviation = sqrt(fold_lanes(squares, room) / n);
-    kept.least_logit = (double)row.best - (double)row.o->top_n_sigma * deviation;
+    change(
+        [&] { kept.least_logit = (double)row.best - (double)row.by->o->top_n_sigma * deviation; });
 }
 
 INLINE Sum
 keep_typical(const Row &row, Kept &kept, Sum sum, Room &room)
 {
-    double reach = (double)row.o->typical_p * (double)sum, own = 0;
+    double reach = (double)row.by->o->typical_p * (double)sum, own = 0;
     if (!(reach > 0 && reach < (double)sum))
         return sum;
-    for (int i = threadIdx.x; i < row.n; i += THREADS) {
-        int64_t weight = find_weight(row, kept, i);
+    visit_tokens(row, [&](int i, float logit) {
+        int64_t weight = find_weight(row, kept, i, logit);
         if (weight > 0)
-            own += (double)weight * (double)find_scaled(row, __ldcg(row.logits + i));
-    }
+            own += (double)weight * (double)find_scaled(row, logit);
+    });
     double mean = fold_lanes(own, room) / (double)sum;
     uint64_t cut = find_cut(
-        row.n, reach > 1 ? (Sum)ceil(reach) : 1,
-        [&](int i) { return make_typical_key(row, mean, __ldcg(row.logits + i), i); },
-        [&](int i) { return (Sum)find_weight(row, kept, i); }, room);
-    kept.mean = mean;
-    kept.typical_cut = cut;
+        row, Span{0, ~0ull, reach > 1 ? (Sum)ceil(reach) : 1},
+        [&](int i, float logit) { return make_typical_key(row, mean, logit, i); },
+        [&](int i, float logit) { return (Sum)find_weight(row, kept, i, logit); }, room);
+    change([&] {
+        kept.mean = mean;
+        kept.typical_cut = cut;
+    });
     return total_weight(row, kept, room);
 }
 
@@ -54,8 +55,9 @@ find_greatest_weight(const Row &row, const Kept &kept, Room &room)
     Sum greatest = 0;
     if (kept.typical_cut == 0)
         return (int64_t)SUNDOG_WEIGHT_ONE;
-    for (int i = threadIdx.x; i < row.n; i += THREADS)
-        greatest = max(greatest, (Sum)find_weight(row, kept, i));
+    visit_tokens(row, [&](int i, float logit) {
+        greatest = max(greatest, (Sum)find_weight(row, kept, i, logit));
+    });
     return (int64_t)~block_least(~greatest, room);
 }
 
@@ -64,49 +66,55 @@ INLINE uint64_t
 find_top_p(const Row &row, const Kept &kept, Sum sum, Sum wanted, Room &room)
 {
     Sum bound = (sum - wanted) / (Sum)row.n;
-    auto weigh = [&](int i) {
-        Sum weight = (Sum)find_weight(row, kept, i);
+    auto weigh = [&](int i, float logit) {
+        Sum weight = (Sum)find_weight(row, kept, i, logit);
         return weight > bound ? weight : 0;
     };
     return find_cut(
-        row.n, wanted, [&](int i) { return sundog_score_key(__ldcg(row.logits + i), i); }, weigh,
-        room);
+        row, Span{0, ~0ull, wanted}, [](int i, float logit) { return sundog_score_key(logit, i); },
+        weigh, room);
 }
 
 INLINE Sum
 keep_top_p_and_min_p(const Row &row, Kept &kept, Sum sum, Room &room)
 {
-    double reach = (double)row.o->top_p * (double)sum;
+    double reach = (double)row.by->o->top_p * (double)sum;
     uint64_t cut = kept.cut;
     int64_t least = 0;
-    if (row.o->min_p > 0)
-        least = (int64_t)ceil((double)row.o->min_p * (double)find_greatest_weight(row, kept, room));
+    if (row.by->o->min_p > 0)
+        least =
+            (int64_t)ceil((double)row.by->o->min_p * (double)find_greatest_weight(row, kept, room));
     if (reach < (double)sum)
         cut = find_top_p(row, kept, sum, reach > 1 ? (Sum)ceil(reach) : 1, room);
     if (cut == kept.cut && least <= 0)
         return sum;
-    kept.cut = max((Sum)cut, (Sum)kept.cut);
-    kept.least = least;
+    change([&] {
+        kept.cut = max((Sum)cut, (Sum)kept.cut);
+        kept.least = least;
+    });
     return total_weight(row, kept, room);
 }
 
 INLINE Sum
 leave_top_out(const Row &row, Kept &kept, Sum sum, Room &room)
 {
-    const SundogSampling *o = row.o;
+    const SundogSampling *o = row.by->o;
     uint64_t worst = ~0ull;
     if (!(o->xtc_probability > 0 && o->xtc_threshold <= 0.5f) ||
         sundog_sample_uniform(o->seed, o->position + SUNDOG_XTC_COUNTER) >=
             (double)o->xtc_probability)
         return sum;
     double least = (double)o->xtc_threshold * (double)sum;
-    for (int i = threadIdx.x; i < row.n; i += THREADS) {
-        int64_t weight = find_weight(row, kept, i);
+    visit_tokens(row, [&](int i, float logit) {
+        int64_t weight = find_weight(row, kept, i, logit);
         if (weight > 0 && (double)weight >= least)
-            worst = min((Sum)worst, (Sum)sundog_score_key(__ldcg(row.logits + i), i));
-    }
-    kept.worst = block_least(worst, room);
-    kept.rival = (int64_t)ceil(least);
+            worst = min((Sum)worst, (Sum)sundog_score_key(logit, i));
+    });
+    worst = block_least(worst, room);
+    change([&] {
+        kept.worst = worst;
+        kept.rival = (int64_t)ceil(least);
+    });
     return total_weight(row, kept, room);
 }
 
@@ -114,9 +122,10 @@ leave_top_out(const Row &row, Kept &kept, Sum sum, Room &room)
 INLINE Sum
 filter(const Row &row, Kept &kept, Room &room)
 {
-    if (row.o->top_n_sigma > 0)
+    if (row.by->o->top_n_sigma > 0)
         keep_within_sigma(row, kept, room);
-    kept.cut = find_top_k(row, row.o->top_k, room);
+    uint64_t cut = find_top_k(row, row.by->o->top_k, room);
+    change([&] { kept.cut = cut; });
     Sum sum = keep_typical(row, kept, total_weight(row, kept, room), room);
     sum = keep_top_p_and_min_p(row, kept, sum, room);
     return leave_top_out(row, kept, sum, room);

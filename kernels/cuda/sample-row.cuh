@@ -4,7 +4,10 @@
  * One row that a block samples, and the passes over it that scores and filters share: what
  * kernels/host/sampler.h is to the host. Weights are computed anew in each pass over the logits, which lie
  * in the L2; what a filter keeps is found digit by digit over a histogram of keys, so nothing is sorted and
- * no workspace is needed. Integer sums do not depend on their order, and sums of doubles go by lanes.
+ * no workspace is needed. Digits are of the distance from the least key that is left, and as soon as few tokens
+ * are left these alone are looked at: additions to the same bin wait for each other, and keys that lie near
+ * each other, as most do, have their highest bits in common. Integer sums do not depend on their order, and
+ * sums of doubles go by lanes.
  */
 
 #include "kernels/contract/keys.h"
@@ -14,8 +17,12 @@
 
 #define THREADS SUNDOG_CUDA_SAMPLE_THREADS
 #define WARPS (THREADS / 32)
-#define DIGIT_BITS 8
+#define DIGIT_BITS 11
 #define N_BINS (1 << DIGIT_BITS)
+/* Tokens that are kept apart. */
+#define N_FEW 4096
+/* Logits of a thread on their way at once. */
+#define N_AHEAD 4
 /* Of the vocabulary, for the draw. */
 #define N_STRETCHES (2 * THREADS)
 
@@ -23,9 +30,8 @@ static_assert(THREADS == SUNDOG_SAMPLE_LANES, "a thread sums what sample.h gives
 
 typedef unsigned long long Sum;
 
-struct Row {
-    float *logits;
-    int n;
+/* What a row is sampled by. In shared memory: it is looked at now and then. */
+struct Source {
     const SundogSampling *o;
     const int32_t *history;
     const int32_t *mask;
@@ -35,11 +41,17 @@ struct Row {
     int n_mask;   /* words */
     int n_biases; /* room for */
     int n_scores; /* wanted */
+};
+
+struct Row {
+    float *logits;
+    int n;
+    const Source *by;
     float best;
     float temperature;
 };
 
-/* What the filters so far have left. */
+/* What the filters so far have left. In shared memory, since threads have too few registers for it too. */
 struct Kept {
     uint64_t cut;         /* least key of top-k, later of top-p */
     int64_t least;        /* weight for min-p */
@@ -51,12 +63,16 @@ struct Kept {
 };
 
 struct Room {
-    Sum bins[N_BINS];
+    Source source;
+    Kept kept;
+    uint32_t bins[2][N_BINS]; /* lower and upper halves */
     Sum warps[WARPS];
     union {
         double lanes[THREADS];
         Sum stretches[N_STRETCHES];
+        int few[N_FEW]; /* tokens */
     };
+    int n_few; /* past N_FEW: there were more than that */
     Sum wanted;
     uint64_t found[SUNDOG_MAX_SCORES];
     int n_found;
@@ -65,16 +81,31 @@ struct Room {
     int token;
 };
 
-INLINE Kept
-keep_all()
+/* By one thread, when no other looks at it. */
+template <class Set>
+INLINE void
+change(Set set)
 {
-    return Kept{.cut = 0,
-                .least = 0,
-                .least_logit = -INFINITY,
-                .typical_cut = 0,
-                .mean = 0,
-                .worst = ~0ull,
-                .rival = INT64_MAX};
+    __syncthreads();
+    if (threadIdx.x == 0)
+        set();
+    __syncthreads();
+}
+
+INLINE Kept &
+keep_all(Room &room)
+{
+    Kept &kept = room.kept;
+    change([&] {
+        kept = Kept{.cut = 0,
+                    .least = 0,
+                    .least_logit = -INFINITY,
+                    .typical_cut = 0,
+                    .mean = 0,
+                    .worst = ~0ull,
+                    .rival = INT64_MAX};
+    });
+    return kept;
 }
 
 INLINE float
@@ -90,11 +121,32 @@ make_typical_key(const Row &row, double mean, float logit, int token)
     return sundog_score_key(-(float)fabs((double)find_scaled(row, logit) - mean), token);
 }
 
+/* Each token of the row by the thread whose lane it is, in order; the next logits are on their way. */
+template <class Visit>
+INLINE void
+visit_tokens(const Row &row, Visit visit)
+{
+    float logits[N_AHEAD];
+#pragma unroll
+    for (int i = 0; i < N_AHEAD; i++)
+        if ((int)threadIdx.x + i * THREADS < row.n)
+            logits[i] = __ldcg(row.logits + threadIdx.x + i * THREADS);
+#pragma unroll 1
+    for (int token = threadIdx.x; token < row.n; token += THREADS) {
+        float logit = logits[0];
+#pragma unroll
+        for (int i = 1; i < N_AHEAD; i++)
+            logits[i - 1] = logits[i];
+        if (token + N_AHEAD * THREADS < row.n)
+            logits[N_AHEAD - 1] = __ldcg(row.logits + token + N_AHEAD * THREADS);
+        visit(token, logit);
+    }
+}
+
 /* The weight of a token, 0 where a filter leaves it out. */
 INLINE int64_t
-find_weight(const Row &row, const Kept &kept, int token)
+find_weight(const Row &row, const Kept &kept, int token, float logit)
 {
-    float logit = __ldcg(row.logits + token);
     uint64_t key = sundog_score_key(logit, token);
     if (key < kept.cut || (double)logit < kept.least_logit)
         return 0;
@@ -161,11 +213,11 @@ find_best(Row &row, Room &room)
         room.extremes[1] = INT32_MAX;
     }
     __syncthreads();
-    for (int i = threadIdx.x; i < row.n; i += THREADS) {
-        int order = sundog_score_order(__ldcg(row.logits + i));
+    visit_tokens(row, [&](int, float logit) {
+        int order = sundog_score_order(logit);
         greatest = max(greatest, order);
         least = min(least, order);
-    }
+    });
     atomicMax(&room.extremes[0], __reduce_max_sync(~0u, greatest));
     atomicMin(&room.extremes[1], __reduce_min_sync(~0u, least));
     __syncthreads();
@@ -180,46 +232,154 @@ INLINE Sum
 total_weight(const Row &row, const Kept &kept, Room &room)
 {
     Sum sum = 0;
-    for (int i = threadIdx.x; i < row.n; i += THREADS)
-        sum += (Sum)find_weight(row, kept, i);
+    visit_tokens(row, [&](int i, float logit) { sum += (Sum)find_weight(row, kept, i, logit); });
     return block_total(sum, room);
 }
 
-/* The least key of the shortest run of the greatest keys whose weights reach
- * `wanted`: by all threads, digit by digit from the top. */
+INLINE Sum
+scan_warp(Sum sum)
+{
+    for (int distance = 1; distance < 32; distance *= 2) {
+        Sum below = __shfl_up_sync(~0u, sum, distance);
+        sum += (int)threadIdx.x % 32 >= distance ? below : 0;
+    }
+    return sum;
+}
+
+/* Cuts: the least key of the shortest run of the greatest keys whose weights reach what is wanted. */
+
+/* The cut is one of these keys, which are to have so much. */
+struct Span {
+    uint64_t low, high;
+    Sum wanted;
+};
+
+/* A digit of the keys of a span, counted from its least. */
+INLINE int
+find_shift(const Span &span)
+{
+    return max(64 - DIGIT_BITS - __clzll((long long)(span.high - span.low)), 0);
+}
+
+/* In two words, whose additions are single instructions. */
+INLINE void
+add_to_bin(Room &room, int bin, Sum weight)
+{
+    uint32_t low = (uint32_t)weight, high = (uint32_t)(weight >> 32);
+    uint32_t sum = atomicAdd(&room.bins[0][bin], low) + low;
+    high += sum < low;
+    if (high != 0)
+        atomicAdd(&room.bins[1][bin], high);
+}
+
+INLINE Sum
+read_bin(const Room &room, int bin)
+{
+    return (Sum)room.bins[1][bin] << 32 | room.bins[0][bin];
+}
+
+/* The bin that the cut is in, from the greatest down; and what of the wanted is left for it. */
+INLINE void
+find_bin(const Span &span, Room &room)
+{
+    constexpr int n = N_BINS / THREADS;
+    int first = N_BINS - 1 - (int)threadIdx.x * n;
+    Sum own = 0;
+    for (int i = 0; i < n; i++)
+        own += read_bin(room, first - i);
+    Sum before = scan_warp(own);
+    if (threadIdx.x % 32 == 31)
+        room.warps[threadIdx.x / 32] = before;
+    __syncthreads();
+    for (int w = 0; w < (int)threadIdx.x / 32; w++)
+        before += room.warps[w];
+    before -= own;
+    if (before < span.wanted && span.wanted <= before + own) {
+        Sum left = span.wanted - before;
+        while (read_bin(room, first) < left)
+            left -= read_bin(room, first--);
+        room.digit = first;
+        room.wanted = left;
+    }
+    __syncthreads();
+}
+
+/* Leaves one digit's keys of the span. `visit` calls what it is given with keys and functions that weigh. */
+template <class Visit>
+INLINE void
+narrow(Span &span, Room &room, Visit visit)
+{
+    int shift = find_shift(span);
+#pragma unroll 1
+    for (int i = threadIdx.x; i < N_BINS; i += THREADS)
+        room.bins[0][i] = room.bins[1][i] = 0;
+    if (threadIdx.x == 0)
+        room.digit = 0;
+    __syncthreads();
+    visit([&](uint64_t key, auto weigh) {
+        if (key < span.low || key > span.high)
+            return;
+        Sum weight = weigh();
+        if (weight > 0)
+            add_to_bin(room, (int)(key - span.low >> shift), weight);
+    });
+    __syncthreads();
+    find_bin(span, room);
+    span.low += (uint64_t)room.digit << shift;
+    span.high = min((Sum)span.high, (Sum)(span.low + (((uint64_t)1 << shift) - 1)));
+    span.wanted = room.wanted;
+    __syncthreads();
+}
+
+/* Draws the span together around the keys in it that have weight, and keeps their tokens apart where they are
+ * few. */
+template <class Key, class Weight>
+INLINE bool
+gather(const Row &row, Span &span, Room &room, Key find_key, Weight weigh)
+{
+    uint64_t least = ~0ull, greatest = 0;
+    if (threadIdx.x == 0)
+        room.n_few = 0;
+    __syncthreads();
+    visit_tokens(row, [&](int i, float logit) {
+        uint64_t key = find_key(i, logit);
+        if (key < span.low || key > span.high || weigh(i, logit) == 0)
+            return;
+        least = min((Sum)least, (Sum)key);
+        greatest = max((Sum)greatest, (Sum)key);
+        int at = *(volatile int *)&room.n_few < N_FEW ? atomicAdd(&room.n_few, 1) : N_FEW;
+        if (at < N_FEW)
+            room.few[at] = i;
+        else
+            room.n_few = N_FEW + 1;
+    });
+    span.low = block_least(least, room);
+    bool are_few = room.n_few <= N_FEW;
+    span.high = ~block_least(~greatest, room);
+    return are_few;
+}
+
+/* `find_key` and `weigh` take a token and its logit. */
 template <class Key, class Weight>
 INLINE uint64_t
-find_cut(int n, Sum wanted, Key find_key, Weight weigh, Room &room)
+find_cut(const Row &row, Span span, Key find_key, Weight weigh, Room &room)
 {
-    uint64_t prefix = 0;
-    for (int shift = 64 - DIGIT_BITS; shift >= 0; shift -= DIGIT_BITS) {
-        for (int i = threadIdx.x; i < N_BINS; i += THREADS)
-            room.bins[i] = 0;
-        __syncthreads();
-        for (int i = threadIdx.x; i < n; i += THREADS) {
-            uint64_t key = find_key(i);
-            bool here = shift == 64 - DIGIT_BITS || key >> (shift + DIGIT_BITS) == prefix;
-            if (!here)
-                continue;
-            Sum weight = weigh(i);
-            if (weight > 0)
-                atomicAdd(&room.bins[key >> shift & (N_BINS - 1)], weight);
-        }
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            Sum left = wanted;
-            int digit = N_BINS - 1;
-            while (digit > 0 && room.bins[digit] < left)
-                left -= room.bins[digit--];
-            room.digit = digit;
-            room.wanted = left;
-        }
-        __syncthreads();
-        prefix = prefix << DIGIT_BITS | (uint64_t)room.digit;
-        wanted = room.wanted;
-        __syncthreads();
+    bool are_few = gather(row, span, room, find_key, weigh);
+    while (span.low < span.high) {
+        narrow(span, room, [&](auto add) {
+            auto visit = [&](int i, float logit) {
+                add(find_key(i, logit), [&] { return weigh(i, logit); });
+            };
+            if (!are_few)
+                visit_tokens(row, visit);
+#pragma unroll 1
+            for (int i = threadIdx.x; are_few && i < room.n_few; i += THREADS)
+                visit(room.few[i], __ldcg(row.logits + room.few[i]));
+        });
+        if (!are_few && span.low < span.high)
+            are_few = gather(row, span, room, find_key, weigh);
     }
-    return prefix;
+    return span.high;
 }
 
 /* A key that k tokens reach at least, and few more: the k-th greatest of the threads' own best. */
@@ -229,21 +389,22 @@ find_bound(const Row &row, int k, Room &room)
     uint64_t best = 0;
     if (k > THREADS)
         return 0;
-    for (int i = threadIdx.x; i < row.n; i += THREADS)
-        best = max((Sum)best, (Sum)sundog_score_key(__ldcg(row.logits + i), i));
-    return find_cut(
-        THREADS, (Sum)k, [&](int) { return best; }, [](int) { return (Sum)1; }, room);
+    visit_tokens(
+        row, [&](int i, float logit) { best = max((Sum)best, (Sum)sundog_score_key(logit, i)); });
+    Span span = {0, ~0ull, (Sum)k};
+    while (span.low < span.high)
+        narrow(span, room, [&](auto add) { add(best, [] { return (Sum)1; }); });
+    return span.high;
 }
 
-/* The key of the k-th best token, 0 where that leaves nothing out. What is below the bound is not counted:
- * additions to the same bin wait for each other. */
+/* The key of the k-th best token, 0 where that leaves nothing out. */
 INLINE uint64_t
 find_top_k(const Row &row, int k, Room &room)
 {
     if (k <= 0 || k >= row.n)
         return 0;
-    uint64_t bound = find_bound(row, k, room);
-    auto find_key = [&](int i) { return sundog_score_key(__ldcg(row.logits + i), i); };
+    Span span = {find_bound(row, k, room), ~0ull, (Sum)k};
     return find_cut(
-        row.n, (Sum)k, find_key, [&](int i) { return (Sum)(find_key(i) >= bound); }, room);
+        row, span, [](int i, float logit) { return sundog_score_key(logit, i); },
+        [](int, float) { return (Sum)1; }, room);
 }

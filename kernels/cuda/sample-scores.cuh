@@ -25,18 +25,19 @@ score_rivals(const Row &row, const Scale &scale, int n, Room &room)
     if (threadIdx.x == 0)
         room.n_found = 0;
     __syncthreads();
-    for (int i = threadIdx.x; n > 0 && i < row.n; i += THREADS) {
-        uint64_t key = sundog_score_key(__ldcg(row.logits + i), i);
-        if (key >= cut)
-            room.found[atomicAdd(&room.n_found, 1)] = key;
-    }
+    if (n > 0)
+        visit_tokens(row, [&](int i, float logit) {
+            uint64_t key = sundog_score_key(logit, i);
+            if (key >= cut)
+                room.found[atomicAdd(&room.n_found, 1)] = key;
+        });
     __syncthreads();
     if ((int)threadIdx.x < room.n_found) {
         uint64_t key = room.found[threadIdx.x];
         int at = 0, token = (int)sundog_key_index(key);
         for (int i = 0; i < room.n_found; i++)
             at += room.found[i] > key;
-        row.scores[1 + at] = score_token(scale, __ldcg(row.logits + token), token);
+        row.by->scores[1 + at] = score_token(scale, __ldcg(row.logits + token), token);
     }
     __syncthreads();
 }
@@ -45,14 +46,14 @@ score_rivals(const Row &row, const Scale &scale, int n, Room &room)
 INLINE bool
 begin_scores(Row &row, Scale &scale, Room &room)
 {
-    if (row.n_scores == 0)
+    if (row.by->n_scores == 0)
         return true;
     if (!find_best(row, room))
         return false;
     scale.best = row.best;
     row.temperature = 1;
-    Kept kept = keep_all();
+    Kept &kept = keep_all(room);
     scale.log_sum = log((double)total_weight(row, kept, room) / (double)SUNDOG_WEIGHT_ONE);
-    score_rivals(row, scale, min(row.n_scores - 1, row.n), room);
+    score_rivals(row, scale, min(row.by->n_scores - 1, row.n), room);
     return true;
 }

@@ -13,13 +13,13 @@ extern __shared__ float raw_logits[];
 INLINE void
 apply_biases(const Row &row)
 {
-    int n = min((int)row.o->n_bias, row.n_biases);
+    int n = min((int)row.by->o->n_bias, row.by->n_biases);
     for (int i = 0; i < n && threadIdx.x == 0; i++) {
-        int token = row.biases[i].token;
+        int token = row.by->biases[i].token;
         if (token < 0 || token >= row.n)
             continue;
         raw_logits[i] = row.logits[token];
-        row.logits[token] += row.biases[i].amount;
+        row.logits[token] += row.by->biases[i].amount;
     }
     __syncthreads();
 }
@@ -27,10 +27,10 @@ apply_biases(const Row &row)
 INLINE void
 apply_mask(const Row &row)
 {
-    if (!row.o->masked)
+    if (!row.by->o->masked)
         return;
     for (int i = threadIdx.x; i < row.n; i += THREADS)
-        if (i / 32 >= row.n_mask || !((uint32_t)row.mask[i / 32] >> i % 32 & 1))
+        if (i / 32 >= row.by->n_mask || !((uint32_t)row.by->mask[i / 32] >> i % 32 & 1))
             row.logits[i] = __int_as_float(0xff800000);
     __syncthreads();
 }
@@ -39,32 +39,32 @@ apply_mask(const Row &row)
 INLINE int
 count_penalized(const Row &row)
 {
-    const SundogSampling *o = row.o;
+    const SundogSampling *o = row.by->o;
     bool is_off = o->repetition_penalty == 1.0f && o->presence_penalty == 0.0f &&
                   o->frequency_penalty == 0.0f;
-    return is_off ? 0 : min((int)o->n_history, row.window);
+    return is_off ? 0 : min((int)o->n_history, row.by->window);
 }
 
 /* Each different token of the history once: by the thread that holds its first place. */
 INLINE void
 apply_penalties(const Row &row)
 {
-    const SundogSampling *o = row.o;
+    const SundogSampling *o = row.by->o;
     int n = count_penalized(row);
     if (n == 0)
         return;
     for (int i = threadIdx.x; i < n; i += THREADS) {
-        int token = row.history[i], count = 0, first_answered = n - min((int)o->n_answered, n);
+        int token = row.by->history[i], count = 0, first_answered = n - min((int)o->n_answered, n);
         bool first = token >= 0 && token < row.n;
         for (int j = 0; j < n && first; j++) {
-            bool same = row.history[j] == token;
+            bool same = row.by->history[j] == token;
             first = !same || j >= i;
             count += same && j >= first_answered;
         }
         if (!first)
             continue;
         float logit = row.logits[token];
-        raw_logits[row.n_biases + i] = logit;
+        raw_logits[row.by->n_biases + i] = logit;
         logit = logit > 0 ? logit / o->repetition_penalty : logit * o->repetition_penalty;
         if (count > 0)
             logit -= fmaf((float)count, o->frequency_penalty, o->presence_penalty);
@@ -76,14 +76,13 @@ apply_penalties(const Row &row)
 INLINE int
 first_best(const Row &row, Room &room)
 {
+    int first = INT32_MAX;
     if (threadIdx.x == 0)
         room.token = INT32_MAX;
     __syncthreads();
-    for (int i = threadIdx.x; i < row.n; i += THREADS)
-        if (__ldcg(row.logits + i) == row.best) {
-            atomicMin(&room.token, i);
-            break;
-        }
+    visit_tokens(row,
+                 [&](int i, float logit) { first = logit == row.best ? min(first, i) : first; });
+    atomicMin(&room.token, __reduce_min_sync(~0u, first));
     __syncthreads();
     return room.token;
 }
@@ -97,7 +96,7 @@ sum_stretches(const Row &row, const Kept &kept, Room &room)
     for (int s = threadIdx.x / 32; s < N_STRETCHES; s += WARPS) {
         Sum sum = 0;
         for (int i = s * length + lane; i < min((s + 1) * length, row.n); i += 32)
-            sum += (Sum)find_weight(row, kept, i);
+            sum += (Sum)find_weight(row, kept, i, __ldcg(row.logits + i));
         for (int distance = 16; distance > 0; distance /= 2)
             sum += __shfl_xor_sync(~0u, sum, distance);
         if (lane == 0)
@@ -105,16 +104,6 @@ sum_stretches(const Row &row, const Kept &kept, Room &room)
     }
     __syncthreads();
     return length;
-}
-
-INLINE Sum
-scan_warp(Sum sum)
-{
-    for (int distance = 1; distance < 32; distance *= 2) {
-        Sum below = __shfl_up_sync(~0u, sum, distance);
-        sum += (int)threadIdx.x % 32 >= distance ? below : 0;
-    }
-    return sum;
 }
 
 /* Leaves in the room the stretch that the share falls into, and what of the share is left there. */
@@ -146,7 +135,8 @@ find_stretch(Sum share, Room &room)
 INLINE int
 draw(const Row &row, const Kept &kept, Sum total, Room &room)
 {
-    int64_t share = (int64_t)(sundog_sample_uniform(row.o->seed, row.o->position) * (double)total);
+    int64_t share =
+        (int64_t)(sundog_sample_uniform(row.by->o->seed, row.by->o->position) * (double)total);
     int length = sum_stretches(row, kept, room);
     find_stretch((Sum)min(share, (int64_t)total - 1), room);
     if (threadIdx.x < 32) {
@@ -154,7 +144,9 @@ draw(const Row &row, const Kept &kept, Sum total, Room &room)
         unsigned beyond = 0;
         for (int i = room.digit * length; beyond == 0; i += 32) {
             int token = i + (int)threadIdx.x;
-            Sum sum = scan_warp(token < row.n ? (Sum)find_weight(row, kept, token) : 0);
+            Sum own =
+                token < row.n ? (Sum)find_weight(row, kept, token, __ldcg(row.logits + token)) : 0;
+            Sum sum = scan_warp(own);
             beyond = __ballot_sync(~0u, sum > left);
             left -= __shfl_sync(~0u, sum, 31);
             if (beyond != 0 && threadIdx.x == 0)
@@ -173,10 +165,10 @@ draw_row(Row &row, Room &room)
     apply_mask(row);
     if (!find_best(row, room))
         return -1;
-    row.temperature = row.o->temperature;
+    row.temperature = row.by->o->temperature;
     if (!(row.temperature > 0))
         return first_best(row, room);
-    Kept kept = keep_all();
+    Kept &kept = keep_all(room);
     Sum sum = filter(row, kept, room);
     return draw(row, kept, sum, room);
 }
@@ -186,17 +178,17 @@ draw_row(Row &row, Room &room)
 INLINE float
 find_raw(const Row &row, int token, bool is_given, Room &room)
 {
-    int n_biases = is_given ? 0 : min((int)row.o->n_bias, row.n_biases);
+    int n_biases = is_given ? 0 : min((int)row.by->o->n_bias, row.by->n_biases);
     int n_penalized = is_given ? 0 : count_penalized(row);
     if (threadIdx.x == 0)
         room.digit = INT32_MAX;
     __syncthreads();
     for (int i = threadIdx.x; i < n_biases; i += THREADS)
-        if (row.biases[i].token == token)
+        if (row.by->biases[i].token == token)
             atomicMin(&room.digit, i);
     for (int i = threadIdx.x; i < n_penalized; i += THREADS)
-        if (row.history[i] == token)
-            atomicMin(&room.digit, row.n_biases + i);
+        if (row.by->history[i] == token)
+            atomicMin(&room.digit, row.by->n_biases + i);
     __syncthreads();
     return room.digit == INT32_MAX ? row.logits[token] : raw_logits[room.digit];
 }
@@ -205,19 +197,35 @@ INLINE int
 sample_row(Row &row, Room &room)
 {
     Scale scale = {};
-    bool is_given = row.o->given > 0 && row.o->given <= (uint32_t)row.n;
-    for (int i = threadIdx.x; i < SUNDOG_MAX_SCORES && row.n_scores > 0; i += THREADS)
-        row.scores[i] = SundogScore{-1, 0};
+    bool is_given = row.by->o->given > 0 && row.by->o->given <= (uint32_t)row.n;
+    for (int i = threadIdx.x; i < SUNDOG_MAX_SCORES && row.by->n_scores > 0; i += THREADS)
+        row.by->scores[i] = SundogScore{-1, 0};
     __syncthreads();
     if (!begin_scores(row, scale, room))
         return -1;
-    int token = is_given ? (int)(row.o->given - 1) : draw_row(row, room);
-    if (row.n_scores == 0 || token < 0)
+    int token = is_given ? (int)(row.by->o->given - 1) : draw_row(row, room);
+    if (row.by->n_scores == 0 || token < 0)
         return token;
     float raw = find_raw(row, token, is_given, room);
     if (threadIdx.x == 0)
-        row.scores[0] = score_token(scale, raw, token);
+        row.by->scores[0] = score_token(scale, raw, token);
     return token;
+}
+
+INLINE Source
+find_source(const SundogCudaSample &p, int r)
+{
+    Source source;
+    source.o = (const SundogSampling *)p.sampling + r;
+    source.history = (const int32_t *)p.history + (size_t)r * p.history_stride;
+    source.window = p.history_stride;
+    source.mask = (const int32_t *)p.mask + (size_t)r * p.mask_stride;
+    source.n_mask = p.mask_stride;
+    source.biases = (const SundogBias *)((const int32_t *)p.bias + (size_t)r * p.bias_stride);
+    source.n_biases = p.bias_stride / SUNDOG_BIAS_WORDS;
+    source.scores = (SundogScore *)p.scores + (size_t)r * SUNDOG_MAX_SCORES;
+    source.n_scores = min((int)source.o->n_scores, SUNDOG_MAX_SCORES);
+    return source;
 }
 
 SUNDOG_ENTRY
@@ -227,20 +235,12 @@ __launch_bounds__(THREADS, 1) sundog_sample(const __grid_constant__ SundogCudaSa
     start_dependents();
     wait_for_predecessor();
     int r = blockIdx.x;
-    Row row = {};
-    row.logits = (float *)p.logits + (size_t)r * p.n_vocabulary;
-    row.n = p.n_vocabulary;
-    row.o = (const SundogSampling *)p.sampling + r;
-    row.history = (const int32_t *)p.history + (size_t)r * p.history_stride;
-    row.window = p.history_stride;
-    row.mask = (const int32_t *)p.mask + (size_t)r * p.mask_stride;
-    row.n_mask = p.mask_stride;
-    row.biases = (const SundogBias *)((const int32_t *)p.bias + (size_t)r * p.bias_stride);
-    row.n_biases = p.bias_stride / SUNDOG_BIAS_WORDS;
-    row.scores = (SundogScore *)p.scores + (size_t)r * SUNDOG_MAX_SCORES;
-    row.n_scores = min((int)row.o->n_scores, SUNDOG_MAX_SCORES);
+    if (threadIdx.x == 0)
+        room.source = find_source(p, r);
+    __syncthreads();
+    Row row = {(float *)p.logits + (size_t)r * p.n_vocabulary, p.n_vocabulary, &room.source};
     int token = sample_row(row, room);
-    if (row.n_scores > 0) { /* the host reads them once it has seen the token */
+    if (row.by->n_scores > 0) { /* the host reads them once it has seen the token */
         __threadfence_system();
         __syncthreads();
     }
