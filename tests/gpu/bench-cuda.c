@@ -1,6 +1,6 @@
 /*
  * Times of whole steps on a GPU, random weights: bench-cuda [8b|1b] [bf16|q8_0|q4_1]
- * [LAYERS [BANDWIDTH [int8|exact]]]. Prints what was moved, how long it took, and the share of the read bandwidth given, in TB/s.
+ * [LAYERS [BANDWIDTH [int8|exact|alike]]]. Prints what was moved, how long it took, and the share of the read bandwidth given, in TB/s.
  */
 
 #include "engine/core/step.h"
@@ -130,7 +130,8 @@ main(int argc, char **argv)
     const SundogReplayOptions options = {.pool_pages = MAX_BATCH * PAGES + 1,
                                          .sequence_pages = 2 * PAGES,
                                          .host_set = -1,
-                                         .weights_seed = 1};
+                                         .weights_seed = 1,
+                                         .is_alike = argc > 5 && strcmp(argv[5], "alike") == 0};
     GpuCore gpu;
     gint64 start = g_get_monotonic_time();
     bool is_exact = argc > 5 && strcmp(argv[5], "exact") == 0;
