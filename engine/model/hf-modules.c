@@ -6,16 +6,20 @@
 #include "engine/format/json-members.h"
 #include "engine/format/json.h"
 #include "engine/model/hf-weights.h"
+#include "engine/model/row-readers.h"
 
 #include <string.h>
 
 /* These files have some hundred bytes. */
 #define MAX_BYTES (1u << 20)
+/* GGUF's number for models that score. */
+#define POOLING_RANK 4
 #define IDENTITY "torch.nn.modules.linear.Identity"
 
 struct SundogHfModules {
     GPtrArray *texts;    /* of GBytes: every file of JSON */
     JsonObject *pooling; /* or NULL */
+    JsonObject *scores;  /* the tokens whose logits are scores, or NULL */
     SundogSafetensors *dense[SUNDOG_HF_MAX_DENSE];
     uint32_t n_dense;
 };
@@ -96,6 +100,10 @@ open_module(SundogHfModules *modules, const char *model, JsonObject *module, boo
         modules->pooling = read_object(modules, folder, error);
         return modules->pooling != NULL;
     }
+    if (strcmp(name, "LogitScore") == 0 && modules->scores == NULL) {
+        modules->scores = read_object(modules, folder, error);
+        return modules->scores != NULL;
+    }
     g_autofree char *shown = sundog_format_quote(type, NULL);
     return sundog_error_set(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
                             "modules.json: the module %s is not known here", shown);
@@ -146,6 +154,7 @@ sundog_hf_modules_free(SundogHfModules *modules)
         return;
     g_ptr_array_unref(modules->texts);
     g_clear_pointer(&modules->pooling, json_object_unref);
+    g_clear_pointer(&modules->scores, json_object_unref);
     for (uint32_t i = 0; i < SUNDOG_HF_MAX_DENSE; i++)
         sundog_safetensors_free(modules->dense[i]);
     g_free(modules);
@@ -181,6 +190,42 @@ read_pooling(const SundogHfModules *modules, SundogSource *source, GError **erro
     return true;
 }
 
+/* The head's row of a token. */
+static bool
+find_token_row(const SundogHfModules *modules, SundogSource *source, const char *name,
+               SundogSourceTensor *row, GError **error)
+{
+    SundogSourceTensor head;
+    double token = sundog_json_get_number(modules->scores, name, -1);
+    if (!sundog_source_find_tensor(source, "output.weight", &head) &&
+        !sundog_source_find_tensor(source, "token_embd.weight", &head))
+        return sundog_error_set(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+                                "modules.json: scores are of tokens, but the model has no head");
+    if (!(token >= 0 && token < (double)head.shape[1]))
+        return sundog_error_set(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
+                                "modules.json: %s is %g, expected the number of a token below "
+                                "%" G_GUINT64_FORMAT,
+                                name, token, head.shape[1]);
+    sundog_rows_slice(source, &head, (uint64_t)token, 1, row);
+    return true;
+}
+
+/* A model that writes text scores by the logits of one word, or of two of which the second denies. */
+static bool
+read_scores(const SundogHfModules *modules, SundogSource *source, GError **error)
+{
+    SundogSourceTensor rows[2], both;
+    size_t n_rows = sundog_json_has(modules->scores, "false_token_id") ? 2 : 1;
+    if (!find_token_row(modules, source, "true_token_id", &rows[0], error) ||
+        (n_rows == 2 && !find_token_row(modules, source, "false_token_id", &rows[1], error)))
+        return false;
+    sundog_rows_append(source, rows, n_rows, &both);
+    both.name = both.own_name = "cls.output.weight";
+    sundog_source_set_uint(source, "pooling_type", "modules.json: LogitScore", POOLING_RANK);
+    sundog_source_add_tensor(source, &both);
+    return true;
+}
+
 static bool
 read_dense(SundogSource *source, const SundogSafetensors *dense, const char *name, GError **error)
 {
@@ -199,6 +244,8 @@ sundog_hf_modules_read(const SundogHfModules *modules, SundogSource *source, GEr
 {
     static const char *const names[SUNDOG_HF_MAX_DENSE] = {"dense_2.weight", "dense_3.weight"};
     if (modules->pooling != NULL && !read_pooling(modules, source, error))
+        return false;
+    if (modules->scores != NULL && !read_scores(modules, source, error))
         return false;
     for (uint32_t i = 0; i < modules->n_dense; i++)
         if (modules->dense[i] != NULL && !read_dense(source, modules->dense[i], names[i], error))

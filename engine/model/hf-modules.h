@@ -1,8 +1,9 @@
 #pragma once
 
 /*
- * What sentence-transformers saves beside a model that embeds: modules.json names what its rows go
- * through, which is pooling, then dense layers, then a norm of the vector. Within this house.
+ * What sentence-transformers saves beside a model that embeds or scores: modules.json names what its rows go
+ * through, which is pooling, then dense layers, then a norm of the vector; or of a model that writes
+ * text, the choice of the words whose logits are scores. Within this house.
  *
  * Immutable after open; safe to share between threads.
  */
@@ -20,7 +21,7 @@ bool sundog_hf_modules_open(const char *folder, bool with_tensors, SundogHfModul
                             GError **error);
 void sundog_hf_modules_free(SundogHfModules *modules);
 
-/* Sets how rows are pooled, and adds the dense layers under GGUF's names. The source must not outlive the
+/* Sets how rows are pooled, and adds the dense layers, or the rows of such words, under GGUF's names. The source must not outlive the
  * modules. */
 bool sundog_hf_modules_read(const SundogHfModules *modules, SundogSource *source, GError **error);
 /* Appends the bytes of all files that were opened; borrowed. */

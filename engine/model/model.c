@@ -38,7 +38,7 @@ dup_fallback_name(const char *path, bool is_folder)
     return g_utf8_make_valid(base, -1);
 }
 
-/* As Qwen's makers trained their rerankers, whose folders state it nowhere. */
+/* As Qwen's makers trained their rerankers, of whose folders only the later ones state it. */
 static const char causal_pair_template[] =
     "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and "
     "the "

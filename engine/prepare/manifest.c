@@ -3,6 +3,7 @@
 #include "engine/prepare/manifest.h"
 
 #include "engine/core/step.h"
+#include "engine/prepare/pair-template.h"
 #include "engine/text/output/output-syntax.h"
 
 #include <string.h>
@@ -201,8 +202,9 @@ describe_purpose(JsonObject *root, const SundogPlan *plan, const SundogModel *mo
                                sundog_model_get_dimensions(model)->pooled.n_outputs);
     json_object_set_int_member(result, "n_token_types",
                                sundog_model_get_dimensions(model)->pooled.n_token_types);
-    if (sundog_model_get_pair_template(model) != NULL)
-        json_object_set_string_member(result, "template", sundog_model_get_pair_template(model));
+    g_autofree char *template = sundog_pair_template_dup(model);
+    if (template != NULL)
+        json_object_set_string_member(result, "template", template);
     json_object_set_object_member(root, "result", result);
     json_array_add_string_element(json_object_get_array_member(root, "features"),
                                   SUNDOG_CORE_FEATURE_RESULT);

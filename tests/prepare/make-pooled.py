@@ -24,6 +24,7 @@ converted = importlib.import_module('make-converted')
 
 VOCABULARY = converted.VOCABULARY
 LENGTHS = [1, 13, 100, 64]
+YES, NO = 7, 20
 
 SIZES = {'vocab_size': VOCABULARY, 'hidden_size': 32, 'intermediate_size': 48, 'num_hidden_layers': 2,
          'num_attention_heads': 4, 'max_position_embeddings': 128, 'initializer_range': 0.2,
@@ -49,6 +50,7 @@ MODELS = {
     'hf-modern-bert-scores': ('ModernBert', 'ModernBertForSequenceClassification', 'scores',
                               {**MODERN, **SCORES, 'classifier_pooling': 'mean'}),
     'hf-nomic-bert': ('NomicBert', 'NomicBertModel', 'mean', {}),
+    'hf-qwen3-logit-scores': ('Qwen3', 'Qwen3ForCausalLM', 'logits', DECODER),
     'hf-qwen3-scores': ('Qwen3', 'Qwen3ForSequenceClassification', 'scores', {**DECODER, **SCORES}),
     'hf-xlm-roberta': ('XLMRoberta', 'XLMRobertaModel', 'first', ROBERTA),
     'hf-xlm-roberta-scores': ('XLMRoberta', 'XLMRobertaForSequenceClassification', 'scores',
@@ -91,6 +93,8 @@ def run(name, model, dense, tokens, types):
         output = model(**inputs)
         if pooling == 'scores':
             return output.logits[0]
+        if pooling == 'logits':
+            return output.logits[0, -1, [YES, NO]]
         rows = output.last_hidden_state[0]
         y = {'mean': rows.mean(0), 'first': rows[0], 'last': rows[-1]}[pooling]
         for weight in dense:
@@ -98,8 +102,24 @@ def run(name, model, dense, tokens, types):
         return y
 
 
+def save_logit_module(folder):
+    os.mkdir(os.path.join(folder, '1_LogitScore'))
+    with open(os.path.join(folder, '1_LogitScore', 'config.json'), 'w', encoding='utf-8') as file:
+        json.dump({'true_token_id': YES, 'false_token_id': NO}, file)
+    with open(os.path.join(folder, 'modules.json'), 'w', encoding='utf-8') as file:
+        json.dump([{'idx': 0, 'name': '0', 'path': '', 'type': 'sentence_transformers.base.modules.transformer.Transformer'},
+                   {'idx': 1, 'name': '1', 'path': '1_LogitScore',
+                    'type': 'sentence_transformers.cross_encoder.modules.logit_score.LogitScore'}], file)
+    with open(os.path.join(folder, 'chat_template.jinja'), 'w', encoding='utf-8') as file:
+        file.write('{%- for role in ["query", "document"] -%}<{{ role }}>{{ messages | selectattr("role", "eq", role) | '
+                   'map(attribute="content") | first }}{% endfor -%}!')
+
+
 def save_sentence_modules(folder, name, dense):
     """What sentence-transformers saves beside the model itself."""
+    if MODELS[name][2] == 'logits':
+        save_logit_module(folder)
+        return
     modules = [{'idx': 0, 'name': '0', 'path': '', 'type': 'sentence_transformers.models.Transformer'},
                {'idx': 1, 'name': '1', 'path': '1_Pooling', 'type': 'sentence_transformers.models.Pooling'}]
     os.mkdir(os.path.join(folder, '1_Pooling'))

@@ -2,6 +2,7 @@
  * fixture in one step and one after the other. Each file of numbers in the folder is one model. */
 
 #include "engine/format/error.h"
+#include "engine/prepare/pair-template.h"
 #include "engine/prepare/verify.h"
 #include "tests/prepare/core-runner.h"
 #include "tests/prepare/fixture.h"
@@ -160,6 +161,31 @@ test_verify_refuses(void)
     pooled_clear(&pooled);
 }
 
+static void
+assert_pair_template(const char *name, const char *begin, const char *end)
+{
+    g_autofree char *path = fixture_dup_path(name);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(SundogModel) model = sundog_model_open(path, &error);
+    g_assert_no_error(error);
+    g_autofree char *text = sundog_pair_template_dup(model);
+    if (begin == NULL) {
+        g_assert_null(text);
+        return;
+    }
+    g_assert_true(g_str_has_prefix(text, begin));
+    g_assert_true(g_str_has_suffix(text, end));
+}
+
+/* Of a chat template that knows a query and a document; the makers' where there is none. */
+static void
+test_pair_template(void)
+{
+    assert_pair_template("pooled/hf-qwen3-logit-scores", "<query>{query}", "<document>{document}!");
+    assert_pair_template("pooled/hf-qwen3-scores", "<|im_start|>system\n", "</think>\n\n");
+    assert_pair_template("pooled/hf-bert-scores", NULL, NULL);
+}
+
 /* Weights of floats do not quantize activations. */
 static void
 test_default(gconstpointer name)
@@ -186,6 +212,7 @@ main(int argc, char *argv[])
         g_test_add_data_func(with_float, name, test_float);
         g_test_add_data_func(usual, name, test_default);
     }
+    g_test_add_func("/pooled/pair-template", test_pair_template);
     g_test_add_func("/pooled/verify-refuses", test_verify_refuses);
     return g_test_run();
 }
