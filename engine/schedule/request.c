@@ -54,8 +54,7 @@ sundog_request_new(const SundogSubmit *submit, uint32_t n_limit, uint32_t sequen
     request->penalty_window = submit->penalty_window;
     request->penalizes = submit->repetition_penalty != 1 || submit->presence_penalty != 0 ||
                          submit->frequency_penalty != 0;
-    /* What is kept of a prefix are its keys and values, and no logits. */
-    request->keeps = !(submit->flags & (SUNDOG_SUBMIT_NO_PREFIX | SUNDOG_SUBMIT_SCORE_PROMPT));
+    request->keeps = !(submit->flags & SUNDOG_SUBMIT_NO_PREFIX);
     request->drafts = !(submit->flags & SUNDOG_SUBMIT_NO_DRAFTS) && request->n_tokens < n_limit;
     request->state.pages = g_new0(int32_t, sequence_pages);
     return request;
@@ -79,6 +78,13 @@ uint32_t
 sundog_request_get_n_left(const SundogRequest *request)
 {
     return request->n_tokens - request->state.n_valid;
+}
+
+uint32_t
+sundog_request_get_n_reusable(const SundogRequest *request)
+{
+    bool scores = request->n_scored < request->n_to_score;
+    return scores ? MIN(request->n_tokens, request->n_scored) : request->n_tokens;
 }
 
 uint32_t

@@ -77,6 +77,9 @@ void sundog_request_free(SundogRequest *request);
 
 /* Tokens that must still run before the next can be sampled: 1 while decoding. */
 uint32_t sundog_request_get_n_left(const SundogRequest *request);
+/* Of how many leading tokens all but the last may come from the cache. What is kept of a prefix is its state and
+ * no logits: the token before one that is still to be scored must run. */
+uint32_t sundog_request_get_n_reusable(const SundogRequest *request);
 /* How many of its next n_rows tokens need a row of logits for the score of the token after them, and the
  * index of the first that does. */
 uint32_t sundog_request_count_given(const SundogRequest *request, uint32_t n_rows);

@@ -71,7 +71,8 @@ open_request(SundogScheduler *scheduler, SundogRequest *request)
     uint32_t n_reserve =
         MIN(request->n_tokens + scheduler->runner->page_tokens, scheduler->context_length);
     if (!sundog_cache_open_sequence(scheduler->cache, &request->state, request->tokens,
-                                    request->n_tokens, n_reserve, request->keeps))
+                                    sundog_request_get_n_reusable(request), n_reserve,
+                                    request->keeps))
         return false;
     request->restores = scheduler->options.recorder && request->keeps;
     return true;
@@ -112,8 +113,9 @@ sundog_scheduler_restore_prompts(SundogScheduler *scheduler, int64_t start_us)
         uint32_t n_before = request->state.n_valid;
         while (request->restores &&
                sundog_scheduler_now_us(scheduler) - start_us < scheduler->options.gap_us / 2) {
-            request->restores = sundog_cache_restore(scheduler->cache, &request->state,
-                                                     request->tokens, request->n_tokens);
+            request->restores =
+                sundog_cache_restore(scheduler->cache, &request->state, request->tokens,
+                                     sundog_request_get_n_reusable(request));
         }
         scheduler->statistics.n_restored_tokens += request->state.n_valid - n_before;
     }

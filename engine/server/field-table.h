@@ -99,7 +99,9 @@
     X(ADD_SPECIAL, "add_special", BOOLEAN, 0, 0, 0, "with the tokens that begin and end a text")   \
     X(BACKGROUND, "background", BOOLEAN, 0, 0, 0, "not supported")                                 \
     X(CACHE_PROMPT, "cache_prompt", BOOLEAN, 0, 0, 1, "uses what earlier prompts have computed")   \
-    X(ECHO, "echo", BOOLEAN, 0, 0, 0, "the prompt goes before the answer")                         \
+    X(ECHO, "echo", BOOLEAN, 0, 0, 0,                                                              \
+      "the prompt goes before the answer; with logprobs all of it is computed, since what is "     \
+      "kept of earlier prompts has none")                                                          \
     X(LINES_STREAM, "stream", BOOLEAN, 0, 0, 1, "tells the answer as it comes")                    \
     X(LOGPROBS, "logprobs", BOOLEAN, 0, 0, 0, "log probabilities of the tokens")                   \
     X(PARALLEL_TOOL_CALLS, "parallel_tool_calls", BOOLEAN, 0, 0, 1, "several calls in an answer")  \

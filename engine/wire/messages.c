@@ -174,8 +174,8 @@ check_submit(const SundogSubmit *submit, GError **error)
         return sundog_wire_refuse(error, "a request with id 0, which stands for the engine");
     if (submit->n_prompt == 0)
         return sundog_wire_refuse(error, "the prompt has no token");
-    bool only_scores = (submit->flags & SUNDOG_SUBMIT_SCORE_PROMPT) && submit->n_produced == 0;
-    if (submit->max_tokens <= submit->n_produced && !only_scores) {
+    bool only_prompt = submit->max_tokens == 0 && submit->n_produced == 0;
+    if (submit->max_tokens <= submit->n_produced && !only_prompt) {
         return sundog_wire_refuse(error,
                                   "max_tokens is %u where more than the %u produced is expected",
                                   submit->max_tokens, submit->n_produced);

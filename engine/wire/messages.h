@@ -77,7 +77,7 @@ typedef struct {
 typedef enum {
     SUNDOG_SUBMIT_NO_PREFIX = 1, /* do not reuse or keep a prefix */
     SUNDOG_SUBMIT_NO_DRAFTS = 2, /* a token a step, as a benchmark of decoding wants it */
-    /* the prompt's tokens are scored too; max_tokens may be 0 then. Its prefix is computed anew */
+    /* the prompt's tokens are scored too: its prefix is computed anew, and kept for others */
     SUNDOG_SUBMIT_SCORE_PROMPT = 4,
     SUNDOG_SUBMIT_ALL_FLAGS = 7,
 } SundogSubmitFlags;
@@ -136,7 +136,7 @@ typedef struct {
     uint32_t n_prompt;
     const uint32_t *produced; /* [n_produced] tokens already produced, when resubmitted */
     uint32_t n_produced;
-    uint32_t max_tokens;  /* produced ones included */
+    uint32_t max_tokens;  /* produced ones included; 0: the prompt alone */
     const uint32_t *ends; /* [n_ends] tokens that end the answer; the end token is not sent */
     uint32_t n_ends;
     double temperature;

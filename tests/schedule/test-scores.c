@@ -124,6 +124,40 @@ test_prompt_alone(void)
     fake_engine_stop(&engine);
 }
 
+/* What a scored prompt computes serves those that come after it, and its own other choices; one that is to be
+ * scored computes what it has no scores of. */
+static void
+test_prefix(void)
+{
+    FakeEngine engine = fake_engine_start(&plain);
+    g_autofree uint32_t *prompt = fake_engine_make_prompt(6, 100);
+    SundogSubmit scored = request_of(1, prompt, 100, 3), plain_one = request_of(3, prompt, 100, 3);
+    SundogSubmit choice = request_of(2, prompt, 100, 3), again = request_of(4, prompt, 100, 0);
+    SundogSubmit bare = request_of(5, prompt, 100, 0);
+    scored.flags = again.flags = SUNDOG_SUBMIT_SCORE_PROMPT;
+    choice.follows = 1;
+    Answer *first = fake_engine_submit(&engine, &scored);
+    Answer *second = fake_engine_submit(&engine, &choice);
+    fake_engine_run(&engine);
+    Answer *third = fake_engine_submit(&engine, &plain_one);
+    fake_engine_run(&engine);
+    Answer *fourth = fake_engine_submit(&engine, &again);
+    Answer *fifth = fake_engine_submit(&engine, &bare);
+    fake_engine_run(&engine);
+    check_scores(&scored, first, 1);
+    check_scores(&choice, second, 100);
+    check_scores(&plain_one, third, 100);
+    check_scores(&again, fourth, 1);
+    g_assert_cmpuint(first->finish.n_cached, ==, 0);
+    g_assert_cmpuint(second->finish.n_cached, >=, 96);
+    g_assert_cmpuint(third->finish.n_cached, >=, 96);
+    g_assert_cmpuint(fourth->finish.n_cached, ==, 0);
+    /* Told without scores, the prompt alone needs no step. */
+    g_assert_cmpint(fifth->finish.reason, ==, SUNDOG_FINISH_LENGTH);
+    g_assert_cmpuint(fifth->n_scores, ==, 0);
+    fake_engine_stop(&engine);
+}
+
 static void
 test_not_finite(void)
 {
@@ -215,6 +249,7 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/scores/company", test_company);
+    g_test_add_func("/scores/prefix", test_prefix);
     g_test_add_func("/scores/pressure", test_pressure);
     g_test_add_func("/scores/prompt-alone", test_prompt_alone);
     g_test_add_func("/scores/not-finite", test_not_finite);

@@ -210,7 +210,7 @@ read_completion_scores(SundogCompletionRequest *request, JsonObject *object, Sun
     return true;
 }
 
-/* Where the prompt is told with log probabilities, or alone, its tokens are scored. */
+/* Where the prompt is told with log probabilities, its tokens are scored. */
 static bool
 read_echo(SundogCompletionRequest *request, JsonObject *object, bool is_chat,
           SundogApiError **error)
@@ -222,10 +222,8 @@ read_echo(SundogCompletionRequest *request, JsonObject *object, bool is_chat,
     bool only_prompt = request->submit.max_tokens == 0;
     if (only_prompt && request->n_choices > 1)
         return refuse(error, "n", "the prompt alone has one answer");
-    if (only_prompt || (request->echo && request->tells_scores))
+    if (request->echo && request->tells_scores)
         request->submit.flags |= SUNDOG_SUBMIT_SCORE_PROMPT;
-    if (only_prompt)
-        request->submit.n_scores = MAX(request->submit.n_scores, 1);
     return true;
 }
 
