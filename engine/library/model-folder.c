@@ -63,6 +63,15 @@ read_info(const char *folder, GError **error)
     return json_node_dup_object(root);
 }
 
+/* Nothing hidden and nothing outside: a name, or one in a folder beside the others. */
+static bool
+is_file_name(const char *name)
+{
+    const char *slash = strchr(name, '/');
+    return name[0] != '.' && name[0] != '/' &&
+           (slash == NULL || (slash[1] != '.' && slash[1] != '\0' && !strchr(slash + 1, '/')));
+}
+
 /* Compares the files with what model.json says of them; the first difference is the problem. */
 static bool
 check_files(SundogLibraryEntry *entry, const char *folder, JsonObject *info)
@@ -77,7 +86,7 @@ check_files(SundogLibraryEntry *entry, const char *folder, JsonObject *info)
         JsonNode *element = json_array_get_element(files, i);
         JsonObject *file = JSON_NODE_HOLDS_OBJECT(element) ? json_node_get_object(element) : NULL;
         const char *name = file ? sundog_json_get_string(file, "name", NULL) : NULL;
-        if (!name || strchr(name, '/') || name[0] == '.') {
+        if (!name || !is_file_name(name)) {
             set_problem(entry, "model.json has a file without a proper name");
             return false;
         }

@@ -4,6 +4,8 @@
 
 #include "engine/format/error.h"
 #include "engine/format/gguf.h"
+#include "engine/format/json-members.h"
+#include "engine/format/json.h"
 #include "engine/format/safetensors.h"
 #include "engine/library/model-folder.h"
 #include <libsoup/soup.h>
@@ -12,6 +14,11 @@
 #define CONFIG "config.json"
 #define INDEX "model.safetensors.index.json"
 #define SINGLE "model.safetensors"
+#define MODULES "modules.json"
+#define TOKENIZER "tokenizer.json"
+#define PIECES "tokenizer.model"
+/* Some way beyond any published model. */
+#define MAX_MODULES 16
 /* Where hubs keep the files of a repository's newest state. */
 #define NEWEST "/resolve/main/"
 
@@ -20,11 +27,13 @@ static const struct {
     const char *name;
     bool is_optional;
 } texts[] = {{CONFIG, false},
-             {"tokenizer.json", false},
+             {TOKENIZER, true},
              {"tokenizer_config.json", true},
              {"generation_config.json", true},
              {"chat_template.jinja", true},
              {"chat_template.json", true},
+             {MODULES, true},
+             {"config_sentence_transformers.json", true},
              {INDEX, true}};
 
 #define fail(error, code, ...) sundog_error_set(error, SUNDOG_LIBRARY_ERROR, code, __VA_ARGS__)
@@ -215,12 +224,59 @@ sundog_pull_source_init(SundogPullSource *source, const char *text, const char *
            fail(error, SUNDOG_LIBRARY_ERROR_INVALID, "“%s” cannot be a model's name", source->name);
 }
 
-bool
-sundog_pull_source_add_shards(SundogPullSource *source, const char *folder, GError **error)
+static bool
+has_file(const char *folder, const char *name)
 {
-    g_autofree char *index = g_build_filename(folder, INDEX, NULL);
-    g_autofree char *base = g_steal_pointer(&source->base);
-    if (!g_file_test(index, G_FILE_TEST_EXISTS)) {
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    return g_file_test(path, G_FILE_TEST_EXISTS);
+}
+
+/* A module's settings, and of a dense layer its weights. */
+static void
+add_module(SundogPullSource *source, const char *base, const char *path, const char *type)
+{
+    static const char *const names[] = {CONFIG, SINGLE};
+    g_autofree char *escaped = g_uri_escape_string(path, NULL, false);
+    for (size_t i = 0; i < (g_str_has_suffix(type, "Dense") ? 2 : 1); i++) {
+        g_autofree char *name = g_strconcat(path, "/", names[i], NULL);
+        add_file(source, name, g_strconcat(base, escaped, "/", names[i], NULL), false);
+    }
+}
+
+/* What lies in folders of its own, as sentence-transformers keeps all but the model itself. Parts that do
+ * nothing need not be there. */
+static bool
+add_modules(SundogPullSource *source, const char *base, const char *folder, GError **error)
+{
+    g_autofree char *path = g_build_filename(folder, MODULES, NULL);
+    g_autofree char *text = NULL;
+    size_t n_bytes;
+    if (!has_file(folder, MODULES))
+        return true;
+    if (!g_file_get_contents(path, &text, &n_bytes, error))
+        return false;
+    g_autoptr(JsonNode) root = sundog_json_parse(text, n_bytes, error);
+    if (root == NULL || !JSON_NODE_HOLDS_ARRAY(root))
+        return root != NULL && fail(error, SUNDOG_LIBRARY_ERROR_INVALID, MODULES " holds no list");
+    JsonArray *modules = json_node_get_array(root);
+    for (guint i = 0; i < MIN(json_array_get_length(modules), MAX_MODULES); i++) {
+        JsonObject *module = sundog_json_get_element(modules, i);
+        const char *place = module ? sundog_json_get_string(module, "path", "") : "";
+        const char *type = module ? sundog_json_get_string(module, "type", "") : "";
+        if (*place == '\0' || g_str_has_suffix(type, "Normalize"))
+            continue;
+        if (strpbrk(place, ":@") || !sundog_library_name_is_valid(place))
+            return fail(error, SUNDOG_LIBRARY_ERROR_INVALID,
+                        MODULES ": “%s” cannot be a folder's name here", place);
+        add_module(source, base, place, type);
+    }
+    return true;
+}
+
+static bool
+add_shards(SundogPullSource *source, const char *base, const char *folder, GError **error)
+{
+    if (!has_file(folder, INDEX)) {
         add_file(source, SINGLE, g_strconcat(base, SINGLE, NULL), false);
         return true;
     }
@@ -233,4 +289,13 @@ sundog_pull_source_add_shards(SundogPullSource *source, const char *folder, GErr
         add_file(source, files[i], g_strconcat(base, escaped, NULL), false);
     }
     return files != NULL;
+}
+
+bool
+sundog_pull_source_add_rest(SundogPullSource *source, const char *folder, GError **error)
+{
+    g_autofree char *base = g_steal_pointer(&source->base);
+    if (!has_file(folder, TOKENIZER))
+        add_file(source, PIECES, g_strconcat(base, PIECES, NULL), false);
+    return add_modules(source, base, folder, error) && add_shards(source, base, folder, error);
 }

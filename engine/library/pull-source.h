@@ -3,7 +3,7 @@
 /*
  * What a pull fetches: an entry of the catalogue, a GGUF file (with the other parts of a model in several)
  * by its URL, or a repository of safetensors by the URL of its page or folder. Of a repository the files
- * with fixed names are known at once, its shards when the index is here.
+ * with fixed names are known at once, its shards and modules when those that name them are here.
  */
 
 #include "engine/library/pull.h"
@@ -27,8 +27,9 @@ typedef struct {
 bool sundog_pull_source_init(SundogPullSource *source, const char *text, const char *name,
                              const SundogCatalogue *catalogue, GError **error);
 void sundog_pull_source_clear(SundogPullSource *source);
-/* The safetensors files of a repository, when all others that it has stand in the folder. */
-bool sundog_pull_source_add_shards(SundogPullSource *source, const char *folder, GError **error);
+/* What a repository has beside the files with fixed names, when all of these stand in the folder: a
+ * tokenizer of another kind, files of modules in folders of their own, the safetensors. */
+bool sundog_pull_source_add_rest(SundogPullSource *source, const char *folder, GError **error);
 
 /* Main file as model.json names it. */
 const char *sundog_pull_source_get_main_file(const SundogPullSource *source);

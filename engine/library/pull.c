@@ -156,7 +156,7 @@ looks_right(const char *name, const Check *check)
     if (g_str_has_suffix(name, ".gguf"))
         return memcmp(check->head, "GGUF", 4) == 0;
     if (g_str_has_suffix(name, ".json"))
-        return check->head[0] == '{' || g_ascii_isspace(check->head[0]);
+        return check->head[0] == '{' || check->head[0] == '[' || g_ascii_isspace(check->head[0]);
     return !g_str_has_suffix(name, ".safetensors") || check->head[8] == '{';
 }
 
@@ -446,10 +446,24 @@ end_list(GTask *task)
     GError *error = NULL;
     if (pull->source.base == NULL)
         install(task);
-    else if (sundog_pull_source_add_shards(&pull->source, pull->folder, &error))
+    else if (sundog_pull_source_add_rest(&pull->source, pull->folder, &error))
         next_file(task);
     else
         end_pull(task, error);
+}
+
+/* Beside the file that it becomes, which may lie in a folder of its own. */
+static SundogPartial *
+open_partial(const Pull *pull, const SundogPullFile *file, GError **error)
+{
+    g_autofree char *path = g_build_filename(pull->folder, file->name, NULL);
+    g_autofree char *folder = g_path_get_dirname(path);
+    g_autofree char *name = g_path_get_basename(path);
+    if (g_mkdir_with_parents(folder, 0700) == 0)
+        return sundog_partial_open(folder, name, file->url, error);
+    fail(error, errno == ENOSPC ? SUNDOG_LIBRARY_ERROR_NO_SPACE : SUNDOG_LIBRARY_ERROR_IO,
+         "The folder %s cannot be made: %s", folder, g_strerror(errno));
+    return NULL;
 }
 
 static void
@@ -467,7 +481,7 @@ next_file(GTask *task)
         start_check(task, standing);
         return;
     }
-    pull->partial = sundog_partial_open(pull->folder, file->name, file->url, &error);
+    pull->partial = open_partial(pull, file, &error);
     if (!pull->partial)
         end_pull(task, error);
     else if (pull->from)

@@ -152,8 +152,57 @@ test_resumed(Fixture *fixture, gconstpointer data)
     assert_files(fixture, "tiny", "/tiny",
                  "config.json tokenizer.json generation_config.json "
                  "model.safetensors.index.json model-1.safetensors model-2.safetensors");
-    /* The second shard, and the three texts that the host does not have. */
-    g_assert_cmpuint(file_server_get_n_requests(fixture->files) - n_before, ==, 4);
+    /* The second shard, and the five texts that the host does not have. */
+    g_assert_cmpuint(file_server_get_n_requests(fixture->files) - n_before, ==, 6);
+}
+
+/* sentence-transformers' modules lie in folders of their own. */
+static void
+test_modules(Fixture *fixture, gconstpointer data)
+{
+    put_text(fixture, "modules.json",
+             "[{\"path\": \"\", \"type\": \"a.Transformer\"},"
+             " {\"path\": \"1_Pooling\", \"type\": \"a.Pooling\"},"
+             " {\"path\": \"2_Dense\", \"type\": \"a.Dense\"},"
+             " {\"path\": \"3_Normalize\", \"type\": \"a.Normalize\"}]");
+    put_tensors(fixture, "model.safetensors");
+    pull(fixture, "/Owner/Tiny");
+    assert_files(fixture, "tiny", "/tiny",
+                 "config.json tokenizer.json generation_config.json modules.json "
+                 "1_Pooling/config.json 2_Dense/config.json 2_Dense/model.safetensors "
+                 "model.safetensors");
+    g_autofree char *path =
+        g_build_filename(sundog_paths_get_models(), "tiny", "2_Dense", "model.safetensors", NULL);
+    g_assert_true(g_file_test(path, G_FILE_TEST_IS_REGULAR));
+}
+
+/* A module's folder is one beside the others. */
+static void
+test_wrong_module(Fixture *fixture, gconstpointer data)
+{
+    static const char *const paths[] = {"..", "../x", "a/b", "/etc", ".hidden"};
+    for (size_t i = 0; i < G_N_ELEMENTS(paths); i++) {
+        g_autofree char *text =
+            g_strdup_printf("[{\"path\": \"%s\", \"type\": \"a.Pooling\"}]", paths[i]);
+        g_autofree char *place = g_strdup_printf("/Owner/Tiny-%zu", i);
+        put_text(fixture, "modules.json", text);
+        pull(fixture, place);
+        g_assert_error(fixture->error, SUNDOG_LIBRARY_ERROR, SUNDOG_LIBRARY_ERROR_INVALID);
+        g_assert_nonnull(strstr(fixture->error->message, "cannot be a folder's name"));
+    }
+}
+
+/* Where there is no tokenizer.json, sentencepiece's own file takes its place. */
+static void
+test_pieces(Fixture *fixture, gconstpointer data)
+{
+    g_autofree char *path = g_build_filename(fixture->folder, "tokenizer.json", NULL);
+    g_assert_cmpint(g_unlink(path), ==, 0);
+    put_text(fixture, "tokenizer.model", "pieces");
+    put_tensors(fixture, "model.safetensors");
+    pull(fixture, "/Owner/Tiny");
+    assert_files(fixture, "tiny", "/tiny",
+                 "config.json generation_config.json tokenizer.model model.safetensors");
 }
 
 /* What is no repository, and what leads elsewhere. */
@@ -194,11 +243,11 @@ main(int argc, char **argv)
     static const struct {
         const char *path;
         void (*test)(Fixture *, gconstpointer);
-    } tests[] = {{"/pull-folder/single", test_single},
-                 {"/pull-folder/shards", test_shards},
-                 {"/pull-folder/resumed", test_resumed},
-                 {"/pull-folder/wrong", test_wrong},
-                 {"/pull-folder/parts", test_parts}};
+    } tests[] = {
+        {"/pull-folder/single", test_single},   {"/pull-folder/shards", test_shards},
+        {"/pull-folder/resumed", test_resumed}, {"/pull-folder/wrong", test_wrong},
+        {"/pull-folder/modules", test_modules}, {"/pull-folder/wrong-module", test_wrong_module},
+        {"/pull-folder/pieces", test_pieces},   {"/pull-folder/parts", test_parts}};
     for (size_t i = 0; i < G_N_ELEMENTS(tests); i++)
         g_test_add(tests[i].path, Fixture, NULL, set_up, tests[i].test, tear_down);
     return g_test_run();
