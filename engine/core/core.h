@@ -10,9 +10,10 @@
  *   "model": {"name", "architecture", "licence", "n_parameters", "context_length", "n_vocabulary",
  *             "file", "sha256", "bytes"}
  *   "purpose": "generate" | "embed" | "rerank"   what it is for; absent is "generate"
- *   "result": {"n_outputs", "n_token_types", "template"}   where it is not "generate": how long a vector is, or how
- *             many scores there are; and where pairs of texts stand in words of the makers', those, with {query}
- *             and {document}
+ *   "result": {"n_outputs", "n_token_types", "template", "prompts": {"query": TEXT, …}, "prompt": "query"}   where it is
+ *             not "generate": how long a vector is, or how many scores there are; where pairs of texts stand in
+ *             words of the makers', those, with {query} and {document}; and what is put before a text, by name,
+ *             and the name that is meant where none is said
  *   "cache": [{"scheme": "paged", "page_tokens": 64, "dtype": "f16", "n_layers", "n_kv_heads",
  *              "head_dim", "page_bytes"},
  *             {"scheme": "window", "tokens", "page_bytes", "held_pages"},   where layers with a window have pages of

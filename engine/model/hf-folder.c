@@ -21,12 +21,13 @@
 #define MAX_TEXT_BYTES (256u << 20)
 
 /* The texts of a folder, in the order of their names. X(PLACE, name, required) */
-#define TEXTS(X)                                    \
-    X(TEMPLATE_JINJA, "chat_template.jinja", false) \
-    X(TEMPLATE_JSON, "chat_template.json", false)   \
-    X(CONFIG, "config.json", true)                  \
-    X(GENERATION, "generation_config.json", false)  \
-    X(TOKENIZER, "tokenizer.json", true)            \
+#define TEXTS(X)                                           \
+    X(TEMPLATE_JINJA, "chat_template.jinja", false)        \
+    X(TEMPLATE_JSON, "chat_template.json", false)          \
+    X(CONFIG, "config.json", true)                         \
+    X(PROMPTS, "config_sentence_transformers.json", false) \
+    X(GENERATION, "generation_config.json", false)         \
+    X(TOKENIZER, "tokenizer.json", true)                   \
     X(TOKENIZER_CONFIG, "tokenizer_config.json", false)
 
 enum {
@@ -257,6 +258,13 @@ sundog_hf_folder_dup_sampling(const SundogHfFolder *folder)
         return NULL;
     g_autoptr(JsonNode) node = parse(folder, GENERATION, NULL);
     return node != NULL ? sundog_sampling_advice_of_config(json_node_get_object(node)) : NULL;
+}
+
+JsonObject *
+sundog_hf_folder_dup_prompts(const SundogHfFolder *folder)
+{
+    g_autoptr(JsonNode) node = folder->texts[PROMPTS] != NULL ? parse(folder, PROMPTS, NULL) : NULL;
+    return node != NULL ? json_node_dup_object(node) : NULL;
 }
 
 /* --- The files as a whole ----------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
 /*
  * A model as transformers saves it and hubs publish it: a folder with config.json, tokenizer.json, one or
  * several safetensors files, and optionally generation_config.json, tokenizer_config.json,
- * chat_template.jinja (or .json), and hf-modules.h's. Within this house.
+ * chat_template.jinja (or .json), config_sentence_transformers.json, and hf-modules.h's. Within this house.
  *
  * Immutable after open; safe to share between threads.
  */
@@ -28,6 +28,10 @@ bool sundog_hf_folder_dup_template(const SundogHfFolder *folder, char **template
 
 /* The makers' advice on sampling, or NULL; owned by the caller. */
 JsonObject *sundog_hf_folder_dup_sampling(const SundogHfFolder *folder);
+
+/* What sentence-transformers says of a model that embeds: "prompts" by name among others; NULL where it says
+ * nothing. Owned by the caller. */
+JsonObject *sundog_hf_folder_dup_prompts(const SundogHfFolder *folder);
 
 /* Of all files that were opened. */
 uint64_t sundog_hf_folder_get_bytes(const SundogHfFolder *folder);

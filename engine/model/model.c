@@ -4,6 +4,7 @@
 #include "engine/model/model.h"
 
 #include "engine/format/error.h"
+#include "engine/format/json-members.h"
 #include "engine/model/dimensions.h"
 #include "engine/model/gguf-vocabulary.h"
 #include "engine/model/hf-folder.h"
@@ -61,6 +62,34 @@ sundog_model_get_pair_template(const SundogModel *model)
     if (text != NULL && g_utf8_validate_len(text, n_bytes, NULL))
         return text;
     return is_pair ? causal_pair_template : NULL;
+}
+
+static void
+add_prompt(JsonObject *texts, const char *name, JsonNode *value, gpointer data)
+{
+    JsonObject *prompts = data;
+    const char *text = sundog_json_get_text(value);
+    if (text != NULL)
+        json_object_set_string_member(prompts, name, text);
+}
+
+JsonObject *
+sundog_model_dup_prompts(const SundogModel *model, const char **usual)
+{
+    g_autoptr(JsonObject) all =
+        model->folder != NULL ? sundog_hf_folder_dup_prompts(model->folder) : NULL;
+    JsonObject *texts = all != NULL ? sundog_json_get_object(all, "prompts") : NULL;
+    *usual = NULL;
+    if (texts == NULL)
+        return NULL;
+    JsonObject *prompts = json_object_new();
+    json_object_foreach_member(texts, add_prompt, prompts);
+    const char *name = sundog_json_get_string(all, "default_prompt_name", "");
+    g_autoptr(GList) names = json_object_get_members(prompts);
+    for (GList *l = names; l != NULL; l = l->next)
+        if (strcmp(l->data, name) == 0)
+            *usual = l->data;
+    return prompts;
 }
 
 static bool

@@ -310,6 +310,10 @@ const char *sundog_model_get_chat_template(const SundogModel *model);
 /* What a model that scores was trained to read, with {query} and {document} in the places of both; NULL
  * where those stand alone. */
 const char *sundog_model_get_pair_template(const SundogModel *model);
+/* What the makers put before a text that is embedded, by name ("query", "document", …); *usual is the name of
+ * the one that is meant where none is named, or NULL. NULL where there are none; owned by the caller, which
+ * *usual lives in. */
+JsonObject *sundog_model_dup_prompts(const SundogModel *model, const char **usual);
 /* How the makers advise to sample: of "temperature", "top_k", "top_p" and "min_p" those that the file
  * states within their ranges, or NULL where it states none; owned by the caller. */
 JsonObject *sundog_model_dup_sampling(const SundogModel *model);

@@ -205,6 +205,14 @@ describe_purpose(JsonObject *root, const SundogPlan *plan, const SundogModel *mo
     g_autofree char *template = sundog_pair_template_dup(model);
     if (template != NULL)
         json_object_set_string_member(result, "template", template);
+    const char *usual;
+    JsonObject *prompts =
+        plan->purpose == SUNDOG_PURPOSE_EMBED ? sundog_model_dup_prompts(model, &usual) : NULL;
+    if (prompts != NULL) {
+        if (usual != NULL)
+            json_object_set_string_member(result, "prompt", usual);
+        json_object_set_object_member(result, "prompts", prompts);
+    }
     json_object_set_object_member(root, "result", result);
     json_array_add_string_element(json_object_get_array_member(root, "features"),
                                   SUNDOG_CORE_FEATURE_RESULT);

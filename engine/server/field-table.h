@@ -157,6 +157,8 @@
     X(PREVIOUS_RESPONSE_ID, "previous_response_id", TEXT, 0, 0, SUNDOG_NO_DEFAULT,                \
       "a stored response that this goes on from")                                                 \
     X(PROMPT, "prompt", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "the text to go on from")                  \
+    X(PROMPT_NAME, "prompt_name", TEXT, 0, 0, SUNDOG_NO_DEFAULT,                                  \
+      "which of the model's own prompts is put before each text, as query or document")           \
     X(PROMPT_OR_TOKENS, "prompt", TEXT_OR_LIST, 0, 0, SUNDOG_NO_DEFAULT,                          \
       "the text to go on from, or its tokens, or a list of these: several prompts")               \
     X(QUERY, "query", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "what the documents are to answer")          \

@@ -27,7 +27,8 @@ struct SundogResults {
     SundogServer *server;
     SundogCoreText *core;
     SundogResultsOptions options;
-    GPtrArray *items; /* of Item */
+    const char *prompt; /* before each text; the core's */
+    GPtrArray *items;   /* of Item */
     size_t n_bytes;
     guint n_submitted;
     guint n_ended;
@@ -47,6 +48,42 @@ item_free(gpointer data)
     g_free(item);
 }
 
+/* NULL where the core has none of that name. */
+static const char *
+find_prompt(const SundogCoreText *core, const char *name)
+{
+    JsonObject *result = sundog_json_get_object(core->manifest, "result");
+    JsonObject *prompts = sundog_json_get_object(result, "prompts");
+    const char *usual = sundog_json_get_string(result, "prompt", NULL);
+    return sundog_json_get_string(prompts, name ? name : usual ? usual : "", NULL);
+}
+
+/* The names of all, for an error; owned by the caller. */
+static char *
+dup_prompt_names(const SundogCoreText *core)
+{
+    JsonObject *result = sundog_json_get_object(core->manifest, "result");
+    JsonObject *prompts = sundog_json_get_object(result, "prompts");
+    g_autoptr(GList) names = prompts ? json_object_get_members(prompts) : NULL;
+    g_autoptr(GString) list = g_string_new(NULL);
+    for (GList *l = names; l; l = l->next)
+        g_string_append_printf(list, "%s%s", l == names ? "" : ", ", (const char *)l->data);
+    return g_string_free(g_steal_pointer(&list), FALSE);
+}
+
+bool
+sundog_results_set_prompt(SundogResults *results, const char *name, SundogApiError **error)
+{
+    results->prompt = find_prompt(results->core, name);
+    if (results->prompt || !name)
+        return true;
+    g_autofree char *names = dup_prompt_names(results->core);
+    g_autofree char *known =
+        g_strdup_printf("the model has no prompt of that name%s%s", *names ? ", but " : "", names);
+    return sundog_api_error_set(error, SUNDOG_API_ERROR_INVALID_VALUE, "prompt_name", "prompt_name",
+                                known, NULL);
+}
+
 SundogResults *
 sundog_results_new(SundogExchange *exchange, SundogCoreText *core, const char *purpose,
                    const SundogResultsOptions *options, SundogApiError **error)
@@ -63,6 +100,7 @@ sundog_results_new(SundogExchange *exchange, SundogCoreText *core, const char *p
     results->options = *options;
     results->items = g_ptr_array_new_with_free_func(item_free);
     results->started_us = g_get_monotonic_time();
+    results->prompt = find_prompt(core, NULL);
     return results;
 }
 
@@ -94,9 +132,10 @@ void
 sundog_results_add(SundogResults *results, const char *text, const char *second)
 {
     Item *item = g_new0(Item, 1);
-    item->text = g_strdup(text);
+    item->text =
+        second || !results->prompt ? g_strdup(text) : g_strconcat(results->prompt, text, NULL);
     item->second = g_strdup(second);
-    results->n_bytes += strlen(text) + (second ? strlen(second) : 0);
+    results->n_bytes += strlen(item->text) + (second ? strlen(second) : 0);
     g_ptr_array_add(results->items, item);
 }
 

@@ -38,6 +38,9 @@ void sundog_results_free(SundogResults *results);
 
 /* Whether a field holds a text or a list, before anything else is asked. */
 bool sundog_results_check_input(JsonObject *object, const char *key, SundogApiError **error);
+/* What the makers of the core's model would have put before each text of those that are added from now on,
+ * by its name; NULL: what they say is usual, or nothing. False and an error for a name that is none. */
+bool sundog_results_set_prompt(SundogResults *results, const char *name, SundogApiError **error);
 /* A text; or a query and a document, as the core takes such pairs. Copied. */
 void sundog_results_add(SundogResults *results, const char *text, const char *second);
 /* Tokens (GArray of uint32_t), taken. */

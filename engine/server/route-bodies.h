@@ -35,7 +35,7 @@
     X(COPY, 2, F(SOURCE), F(DESTINATION))                                                          \
     X(CORE, 1, F(CORE))                                                                            \
     X(DETOKENIZE, 1, F(TOKENS), F(MODEL))                                                          \
-    X(EMBED, 1, F(EMBEDDED), F(MODEL), F(ENCODING_FORMAT), F(DIMENSIONS))                          \
+    X(EMBED, 1, F(EMBEDDED), F(MODEL), F(ENCODING_FORMAT), F(DIMENSIONS), F(PROMPT_NAME))          \
     X(INFILL, 0, F(INPUT_PREFIX), F(INPUT_SUFFIX), F(INPUT_EXTRA), F(PROMPT), F(N_PROBS),          \
       SUNDOG_COMPLETION_FIELDS)                                                                    \
     X(JOB, 1, F(KIND), F(SOURCE), F(MODEL), F(CORE), F(NAME), F(FROM), F(ACTIVATIONS), F(WEIGHTS), \

@@ -16,6 +16,7 @@ ollama = need('ollama', starter=False)
 FIXTURES = os.path.join(os.environ['SUNDOG_SOURCE'], 'tests', 'prepare', 'pooled')
 VECTORS = 'qwen3-embedding'
 SCORES = 'hf-bert-scores'
+PROMPTED = 'hf-modern-bert'
 
 
 def texts_of(name):
@@ -32,7 +33,8 @@ class Embeddings(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.server = RunningServer(fixed=False, models={VECTORS: os.path.join(FIXTURES, VECTORS + '.gguf'),
-                                                        SCORES: os.path.join(FIXTURES, SCORES)})
+                                                        SCORES: os.path.join(FIXTURES, SCORES),
+                                                        PROMPTED: os.path.join(FIXTURES, PROMPTED)})
         cls.client = openai.OpenAI(base_url=cls.server.url + '/v1', api_key='any', max_retries=0)
         cls.ollama = ollama.Client(host=cls.server.url)
 
@@ -71,6 +73,18 @@ class Embeddings(unittest.TestCase):
         raw = self.server.call('/v1/embeddings', {'model': VECTORS, 'input': 'ABC', 'encoding_format': 'base64'})
         words = base64.b64decode(raw['data'][0]['embedding'])
         self.assert_close(list(struct.unpack(f'<{len(words) // 4}f', words)), one)
+
+    def test_prompts(self):
+        def embed(text, **fields):
+            return self.client.embeddings.create(model=PROMPTED, input=text, extra_body=fields).data[0].embedding
+
+        plain = embed('XY', prompt_name='document')  # which is empty
+        self.assertEqual(embed('Y', prompt_name='query'), embed('ABY', prompt_name='document'))
+        self.assertEqual(embed('XY'), embed('CXY', prompt_name='document'))  # the usual one
+        self.assertNotEqual(embed('XY'), plain)
+        code, error = self.fails('/v1/embeddings', {'model': PROMPTED, 'input': 'A', 'prompt_name': 'none'})
+        self.assertEqual((code, error['param']), (400, 'prompt_name'))
+        self.assertIn('query', error['message'])
 
     def test_ollama(self):
         one = self.client.embeddings.create(model=VECTORS, input='ABC').data[0].embedding
@@ -111,7 +125,7 @@ class Embeddings(unittest.TestCase):
             status, error = self.fails(path, body)
             self.assertEqual((status, error['code']), (400, 'wrong_model_purpose'), path)
         types = {m['id']: m['type'] for m in self.server.call('/api/v0/models')['data']}
-        self.assertEqual(types, {VECTORS: 'embeddings', SCORES: 'embeddings'})
+        self.assertEqual(types, dict.fromkeys([VECTORS, SCORES, PROMPTED], 'embeddings'))
 
 
 if __name__ == '__main__':

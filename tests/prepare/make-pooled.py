@@ -140,12 +140,19 @@ def save_sentence_modules(folder, name, dense):
         json.dump(modules, file)
 
 
+def save_prompts(folder):
+    with open(os.path.join(folder, 'config_sentence_transformers.json'), 'w', encoding='utf-8') as file:
+        json.dump({'prompts': {'query': 'AB', 'document': '', 'default': 'C'}, 'default_prompt_name': 'default'}, file)
+
+
 def save(folder, name, model, dense):
     # Converters add to norms in the type that they find.
     (model.half() if name.startswith('hf-') else model).save_pretrained(folder)
     converted.save_tokenizer(folder)
     if MODELS[name][2] != 'scores':
         save_sentence_modules(folder, name, dense)
+    if name == 'hf-modern-bert':
+        save_prompts(folder)
 
 
 def write_numbers(path, name, model, dense):

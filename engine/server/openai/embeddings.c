@@ -11,7 +11,8 @@
 
 typedef struct {
     bool is_base64;
-    int64_t n_dimensions; /* 0: all */
+    int64_t n_dimensions;    /* 0: all */
+    const char *prompt_name; /* or NULL; the body's */
 } Form;
 
 static void
@@ -99,6 +100,7 @@ read_form(Form *form, JsonObject *object, SundogApiError **error)
 {
     const char *encoding = "float";
     if (!sundog_field_read_text(object, SUNDOG_FIELD_ENCODING_FORMAT, &encoding, error) ||
+        !sundog_field_read_text(object, SUNDOG_FIELD_PROMPT_NAME, &form->prompt_name, error) ||
         !sundog_field_read_integer(object, SUNDOG_FIELD_DIMENSIONS, &form->n_dimensions, error))
         return false;
     form->is_base64 = strcmp(encoding, "base64") == 0;
@@ -140,7 +142,9 @@ sundog_embeddings(SundogExchange *exchange)
         core = sundog_server_dup_core(exchange, model, &error);
     if (core)
         results = sundog_results_new(exchange, core, "embed", &options, &error);
-    if (results && check_dimensions(form, core, &error) && add_input(results, object, &error)) {
+    if (results && check_dimensions(form, core, &error) &&
+        sundog_results_set_prompt(results, form->prompt_name, &error) &&
+        add_input(results, object, &error)) {
         sundog_results_start(results);
         return;
     }
