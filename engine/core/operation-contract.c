@@ -42,7 +42,7 @@ static const char *const contracts[SUNDOG_N_OPERATIONS][SUNDOG_MAX_ARGUMENTS] = 
     [SUNDOG_OP_ATTENTION] = {"f32 T Q", "i32 T", "i32 S P", "i32 work 4",
                              "pages M kv_heads head_dim page", "pages M kv_heads page head_dim",
                              "activation T heads", "u8 units >=attention", "vector 1 n_heads"},
-    [SUNDOG_OP_LINEAR_HEADS] = {"f32 T A", "matrix N K", "f32 T N", "u8 units >=linear"},
+    [SUNDOG_OP_LINEAR_HEADS] = {"float T A", "matrix N K", "f32 T N", "u8 units >=linear"},
     [SUNDOG_OP_LATENT_QKV] = {"f32 T A", "f32 T n_heads*R", "f32 T head_dim", "vector 1 R",
                               "f32 T qkv"},
     [SUNDOG_OP_SHORT_CONV] = {"f32 T C", "vector 1 C*width", "vector 1 C", "i32 S+1", "i32 S",

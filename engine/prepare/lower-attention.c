@@ -2,6 +2,7 @@
 
 #include "engine/prepare/lower-attention.h"
 
+#include "engine/prepare/lower-latent.h"
 #include "engine/prepare/lower.h"
 #include "kernels/contract/attention.h"
 
@@ -22,11 +23,10 @@ set_attention(SundogCudaAttention *attention, const SundogOperation *rope,
         attention->interleaved = (int32_t)rope->parameters[4].i;
         attention->magnitude = (float)rope->parameters[5].f;
     }
-    const SundogParameter *sizes = (operation != NULL ? operation : rope)->parameters;
-    attention->n_heads = (int32_t)sizes[0].i;
-    attention->n_kv_heads = (int32_t)sizes[1].i;
-    attention->head_dim = (int32_t)sizes[2].i;
-    attention->scale = operation != NULL ? (float)operation->parameters[3].f : 0;
+    attention->n_heads = (int32_t)operation->parameters[0].i;
+    attention->n_kv_heads = (int32_t)operation->parameters[1].i;
+    attention->head_dim = (int32_t)operation->parameters[2].i;
+    attention->scale = (float)operation->parameters[3].f;
 }
 
 static int64_t
@@ -41,6 +41,27 @@ choose_splits(const SundogLowering *lowering, int64_t n_kv_heads)
                  SUNDOG_CUDA_ATTENTION_SPLITS);
 }
 
+/* Where parameters name the room for parts, and the counters of those that are there. */
+typedef struct {
+    size_t parts;
+    size_t counters;
+} PartPlaces;
+
+/* Room for what each block leaves for the last: so many floats a token, of the workspace. */
+static void
+add_parts(SundogLowering *lowering, SundogDraft *to, const SundogOperation *operation,
+          PartPlaces places, int64_t token_floats)
+{
+    SundogLaunchField *field =
+        sundog_draft_add_field(lowering, to, SUNDOG_FIELD_BUFFER, places.parts);
+    field->buffer = operation->arguments[7];
+    field->access = SUNDOG_ACCESS_WRITE;
+    field->n_bytes = sundog_lowering_binary(
+        lowering, SUNDOG_EXPRESSION_MUL, sundog_lowering_variable(lowering, SUNDOG_VARIABLE_TOKENS),
+        sundog_lowering_constant(lowering, token_floats * (int64_t)sizeof(float)));
+    sundog_draft_add_field(lowering, to, SUNDOG_FIELD_STEP, places.counters);
+}
+
 /* The result, and where several blocks share a row, room for what each leaves for the last. */
 static void
 add_attention_result(SundogLowering *lowering, SundogDraft *to, const SundogOperation *operation)
@@ -50,16 +71,11 @@ add_attention_result(SundogLowering *lowering, SundogDraft *to, const SundogOper
                             SUNDOG_ACCESS_WRITE);
     if (attention->n_splits == 1)
         return;
-    SundogLaunchField *field = sundog_draft_add_field(lowering, to, SUNDOG_FIELD_BUFFER,
-                                                      offsetof(SundogCudaAttention, parts));
-    field->buffer = operation->arguments[7];
-    field->access = SUNDOG_ACCESS_WRITE;
-    field->n_bytes = sundog_lowering_binary(
-        lowering, SUNDOG_EXPRESSION_MUL, sundog_lowering_variable(lowering, SUNDOG_VARIABLE_TOKENS),
-        sundog_lowering_constant(lowering, (int64_t)attention->n_heads * attention->n_splits *
-                                               SUNDOG_CUDA_PART_FLOATS(attention->head_dim) * 4));
-    sundog_draft_add_field(lowering, to, SUNDOG_FIELD_STEP,
-                           offsetof(SundogCudaAttention, counters));
+    add_parts(
+        lowering, to, operation,
+        (PartPlaces){offsetof(SundogCudaAttention, parts), offsetof(SundogCudaAttention, counters)},
+        (int64_t)attention->n_heads * attention->n_splits *
+            SUNDOG_CUDA_PART_FLOATS(attention->head_dim));
 }
 
 void
@@ -86,27 +102,38 @@ sundog_lower_plan_attention(SundogLowering *lowering, uint32_t index,
     sundog_draft_finish(lowering, &draft, "sundog_plan_attention");
 }
 
+static bool
+are_q8(const SundogLowering *lowering, SundogBufferId pages)
+{
+    return sundog_lowering_get_buffer(lowering, pages)->dtype == SUNDOG_DTYPE_Q8;
+}
+
 void
 sundog_lower_rope_cache(SundogLowering *lowering, uint32_t index, const SundogOperation *operation)
 {
     SundogDraft draft;
     const SundogBufferId *a = operation->arguments;
-    sundog_draft_begin(lowering, &draft, index, 1, "attention", sizeof(SundogCudaAttention));
-    set_attention(&draft.parameters.attention, operation, NULL);
-    sundog_draft_add_buffer(lowering, &draft, offsetof(SundogCudaAttention, qkv), a[0],
+    const SundogParameter *p = operation->parameters;
+    SundogAccess pages =
+        operation->kind == SUNDOG_OP_ROPE_PAGES ? SUNDOG_ACCESS_WRITE : SUNDOG_ACCESS_UPDATE;
+    sundog_draft_begin(lowering, &draft, index, 1, "rope-cache", sizeof(SundogCudaRopeCache));
+    draft.parameters.rope_cache = (SundogCudaRopeCache){.n_heads = (int32_t)p[0].i,
+                                                        .n_kv_heads = (int32_t)p[1].i,
+                                                        .head_dim = (int32_t)p[2].i,
+                                                        .rope_dims = (int32_t)p[3].i,
+                                                        .interleaved = (int32_t)p[4].i,
+                                                        .are_q8 = are_q8(lowering, a[5]),
+                                                        .magnitude = (float)p[5].f};
+    sundog_draft_add_buffer(lowering, &draft, offsetof(SundogCudaRopeCache, qkv), a[0],
                             SUNDOG_ACCESS_UPDATE);
-    SUNDOG_DRAFT_READ(SundogCudaAttention, positions, a[1]);
-    SUNDOG_DRAFT_READ(SundogCudaAttention, token_sequence, a[2]);
-    SUNDOG_DRAFT_READ(SundogCudaAttention, page_table, a[3]);
-    SUNDOG_DRAFT_READ(SundogCudaAttention, inverse_frequencies, a[4]);
-    sundog_draft_add_buffer(lowering, &draft, offsetof(SundogCudaAttention, k_pages), a[5],
-                            SUNDOG_ACCESS_UPDATE);
-    sundog_draft_add_buffer(lowering, &draft, offsetof(SundogCudaAttention, v_pages), a[6],
-                            SUNDOG_ACCESS_UPDATE);
-    SUNDOG_DRAFT_VALUE(SundogCudaAttention, sequence_pages,
+    SUNDOG_DRAFT_READ(SundogCudaRopeCache, positions, a[1]);
+    SUNDOG_DRAFT_READ(SundogCudaRopeCache, token_sequence, a[2]);
+    SUNDOG_DRAFT_READ(SundogCudaRopeCache, page_table, a[3]);
+    SUNDOG_DRAFT_READ(SundogCudaRopeCache, inverse_frequencies, a[4]);
+    sundog_draft_add_buffer(lowering, &draft, offsetof(SundogCudaRopeCache, k_pages), a[5], pages);
+    sundog_draft_add_buffer(lowering, &draft, offsetof(SundogCudaRopeCache, v_pages), a[6], pages);
+    SUNDOG_DRAFT_VALUE(SundogCudaRopeCache, sequence_pages,
                        sundog_lowering_variable(lowering, SUNDOG_VARIABLE_SEQUENCE_PAGES));
-    SUNDOG_DRAFT_VALUE(SundogCudaAttention, n_tokens,
-                       sundog_lowering_variable(lowering, SUNDOG_VARIABLE_TOKENS));
     draft.launch.grid[0] = sundog_lowering_variable(lowering, SUNDOG_VARIABLE_TOKENS);
     sundog_draft_finish(lowering, &draft, "sundog_rope_cache");
 }
@@ -120,15 +147,19 @@ static void
 check_attention(SundogLowering *lowering, const SundogOperation *operation)
 {
     int64_t head_dim = operation->parameters[HEAD_DIM].i;
-    if (operation->parameters[BOTH_WAYS].i > 0)
-        sundog_lowering_fail(lowering, "attention with a view both ways has no CUDA kernel");
-    if (head_dim > SUNDOG_CUDA_ATTEND_MAX_DIM)
+    bool is_latent =
+        head_dim == SUNDOG_CUDA_ATTEND_LATENT && sundog_lower_attends_latents(lowering, operation);
+    if ((head_dim > SUNDOG_CUDA_ATTEND_MAX_DIM && !is_latent) || head_dim % 2 != 0)
         sundog_lowering_fail(lowering,
                              "attention over heads of %" G_GINT64_FORMAT
-                             " has no CUDA kernel; the most are %d",
+                             " has no CUDA kernel; they are even and at most %d",
                              head_dim, SUNDOG_CUDA_ATTEND_MAX_DIM);
-    if (sundog_lowering_get_buffer(lowering, operation->arguments[4])->dtype != SUNDOG_DTYPE_BF16)
-        sundog_lowering_fail(lowering, "attention over pages that are not bf16 has no CUDA kernel");
+    SundogDtype pages = sundog_lowering_get_buffer(lowering, operation->arguments[4])->dtype;
+    if (pages != SUNDOG_DTYPE_BF16 && pages != SUNDOG_DTYPE_Q8)
+        sundog_lowering_fail(lowering, "attention over pages of %s has no CUDA kernel",
+                             sundog_dtype_name(pages));
+    if (is_latent && pages == SUNDOG_DTYPE_Q8)
+        sundog_lowering_fail(lowering, "attention over latents in 8 bits has no CUDA kernel");
 }
 
 bool
@@ -140,6 +171,7 @@ sundog_lower_knows_heads(const SundogLowering *lowering, const SundogOperation *
                n_heads * p[HEAD_DIM].i &&
            (p[HEAD_DIM].i == 64 || p[HEAD_DIM].i == 128) && p[WINDOW].i == 0 && p[CHUNK].i == 0 &&
            p[BOTH_WAYS].i == 0 && !(p[SOFTCAP].f > 0) &&
+           !are_q8(lowering, operation->arguments[4]) &&
            operation->arguments[SINKS] == SUNDOG_BUFFER_NONE;
 }
 
@@ -252,13 +284,67 @@ lower_pages(SundogLowering *lowering, uint32_t index, const SundogOperation *rop
     sundog_draft_finish(lowering, &draft, entry);
 }
 
-/* Any heads: a block a row and a head. */
+/* A size of attend.cu's kernels, and pairs of a block with few and with many. */
+typedef struct {
+    int64_t head_dim;
+    int64_t few;
+    int64_t many;
+} AttendSize;
+
+static const AttendSize attend_sizes[] = {
+#define X(head_dim, few, many) {head_dim, few, many},
+    SUNDOG_CUDA_ATTEND_SIZES(X)
+#undef X
+};
+
+static const AttendSize *
+find_attend_size(int64_t head_dim)
+{
+    const AttendSize *size = attend_sizes;
+    while (size->head_dim < head_dim)
+        size++;
+    return size;
+}
+
+/* As many blocks as a GPU holds, but none without a page where windows leave few. */
+static int64_t
+choose_attend_splits(const SundogLowering *lowering, const SundogOperation *operation)
+{
+    const SundogParameter *p = operation->parameters;
+    int64_t span = p[CHUNK].i > 0 ? p[CHUNK].i : p[WINDOW].i;
+    int64_t n_pages =
+        sundog_program_get_bounds(lowering->program)->values[SUNDOG_VARIABLE_SEQUENCE_PAGES];
+    if (span > 0)
+        n_pages = MIN(n_pages, (span + SUNDOG_PAGE_TOKENS - 2) / SUNDOG_PAGE_TOKENS + 1);
+    return CLAMP(SOME_BLOCKS / (lowering->kind->max_tokens * p[1].i), 1,
+                 MIN(n_pages, SUNDOG_CUDA_ATTEND_SPLITS));
+}
+
+static void
+add_attend_result(SundogLowering *lowering, SundogDraft *to, const SundogOperation *operation)
+{
+    SundogCudaAttend *attend = &to->parameters.attend;
+    sundog_draft_add_buffer(lowering, to, offsetof(SundogCudaAttend, o), operation->arguments[6],
+                            SUNDOG_ACCESS_WRITE);
+    if (attend->n_splits > 1)
+        add_parts(
+            lowering, to, operation,
+            (PartPlaces){offsetof(SundogCudaAttend, parts), offsetof(SundogCudaAttend, counters)},
+            (int64_t)attend->n_heads * attend->n_splits *
+                SUNDOG_CUDA_PART_FLOATS(attend->head_dim));
+}
+
+/* Any heads. */
 static void
 lower_attend(SundogLowering *lowering, uint32_t index, const SundogOperation *operation)
 {
     SundogDraft draft;
     const SundogBufferId *a = operation->arguments;
     const SundogParameter *p = operation->parameters;
+    const AttendSize *size = find_attend_size(p[HEAD_DIM].i);
+    int64_t n_rows = lowering->kind->one_row ? 1 : SUNDOG_ATTENTION_TILE_ROWS;
+    int64_t n_pairs = MIN(n_rows, lowering->kind->max_tokens) * (p[0].i / p[1].i);
+    int64_t block_pairs = n_pairs <= size->few ? size->few : size->many;
     sundog_draft_begin(lowering, &draft, index, 1, "attend", sizeof(SundogCudaAttend));
     draft.parameters.attend =
         (SundogCudaAttend){.n_columns = (int32_t)sundog_lowering_get_columns(lowering, a[0]),
@@ -267,6 +353,9 @@ lower_attend(SundogLowering *lowering, uint32_t index, const SundogOperation *op
                            .head_dim = (int32_t)p[HEAD_DIM].i,
                            .window = (int32_t)p[WINDOW].i,
                            .chunk = (int32_t)p[CHUNK].i,
+                           .both_ways = (int32_t)p[BOTH_WAYS].i,
+                           .are_q8 = are_q8(lowering, a[4]),
+                           .n_splits = (int32_t)choose_attend_splits(lowering, operation),
                            .scale = (float)p[SCALE].f,
                            .softcap = (float)p[SOFTCAP].f};
     SUNDOG_DRAFT_READ(SundogCudaAttend, qkv, a[0]);
@@ -274,21 +363,21 @@ lower_attend(SundogLowering *lowering, uint32_t index, const SundogOperation *op
     SUNDOG_DRAFT_READ(SundogCudaAttend, tiles, a[3]);
     SUNDOG_DRAFT_READ(SundogCudaAttend, k_pages, a[4]);
     SUNDOG_DRAFT_READ(SundogCudaAttend, v_pages, a[5]);
-    SUNDOG_DRAFT_WRITE(SundogCudaAttend, o, a[6]);
     SUNDOG_DRAFT_READ(SundogCudaAttend, sinks, a[SINKS]);
+    add_attend_result(lowering, &draft, operation);
     SUNDOG_DRAFT_VALUE(SundogCudaAttend, sequence_pages,
                        sundog_lowering_variable(lowering, SUNDOG_VARIABLE_SEQUENCE_PAGES));
     draft.launch.grid[0] = lowering->kind->one_row
                                ? sundog_lowering_variable(lowering, SUNDOG_VARIABLE_TOKENS)
                                : count_tiles(lowering);
-    draft.launch.grid[1] = sundog_lowering_constant(
-        lowering, lowering->kind->one_row ? 1 : SUNDOG_ATTENTION_TILE_ROWS);
-    draft.launch.grid[2] = sundog_lowering_constant(lowering, p[0].i);
-    draft.launch.n_threads = SUNDOG_CUDA_ATTEND_THREADS;
-    int share = 2;
-    while (share * 32 < p[HEAD_DIM].i)
-        share *= 2;
-    g_autofree char *entry = g_strdup_printf("sundog_attend_%d", share);
+    draft.launch.grid[1] =
+        sundog_lowering_constant(lowering, p[1].i * ((n_pairs + block_pairs - 1) / block_pairs));
+    draft.launch.grid[2] = sundog_lowering_constant(lowering, draft.parameters.attend.n_splits);
+    draft.launch.n_threads = (uint32_t)SUNDOG_CUDA_ATTEND_THREADS(block_pairs);
+    draft.launch.n_shared_bytes =
+        (uint32_t)SUNDOG_CUDA_ATTEND_SHARED_BYTES(size->head_dim, block_pairs);
+    g_autofree char *entry =
+        g_strdup_printf("sundog_attend_%d_%d", (int)size->head_dim, (int)block_pairs);
     sundog_draft_finish(lowering, &draft, entry);
 }
 

@@ -52,7 +52,10 @@ typedef struct {
         SundogCudaGatherRows gather_rows;
         SundogCudaPlanAttention plan_attention;
         SundogCudaAttention attention;
+        SundogCudaRopeCache rope_cache;
         SundogCudaAttend attend;
+        SundogCudaLinearHeads linear_heads;
+        SundogCudaLatentQkv latent_qkv;
         SundogCudaFlash flash;
         SundogCudaSample sample;
     } parameters;

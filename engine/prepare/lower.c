@@ -15,6 +15,7 @@
 #include "engine/prepare/lower-draft.h"
 #include "engine/prepare/lower-elements.h"
 #include "engine/prepare/lower-experts.h"
+#include "engine/prepare/lower-latent.h"
 #include "engine/prepare/lower-products.h"
 #include "kernels/contract/cubins.h"
 #include "kernels/contract/paged-cache.h"
@@ -23,9 +24,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const sundog_lower_modules[] = {"attend", "attention", "chain", "elements", "experts",
-                                            "flash",  "linear",    "rows",  "sample",   "step",
-                                            "wide",   "warpgroup", NULL};
+const char *const sundog_lower_modules[] = {
+    "attend",     "attention", "chain",  "elements", "experts", "flash",     "latent", "linear",
+    "rope-cache", "rows",      "sample", "step",     "wide",    "warpgroup", NULL};
 
 #define NO_TOKENS_LIMIT INT32_MAX
 enum { ROPE_DIMS = 3 };
@@ -188,6 +189,12 @@ lower_next(SundogLowering *lowering, uint32_t index)
     case SUNDOG_OP_PLAN_ATTENTION:
         sundog_lower_plan_attention(lowering, index, operation);
         return 1;
+    case SUNDOG_OP_LINEAR_HEADS:
+        sundog_lower_linear_heads(lowering, index, operation);
+        return 1;
+    case SUNDOG_OP_LATENT_QKV:
+        sundog_lower_latent_qkv(lowering, index, operation);
+        return 1;
     case SUNDOG_OP_GATHER_ROWS:
         lower_gather_rows(lowering, index, operation);
         return 1;
@@ -203,6 +210,9 @@ lower_next(SundogLowering *lowering, uint32_t index)
         sundog_lower_product(lowering, index, operation, fusible);
         return 2;
     }
+    case SUNDOG_OP_ROPE_PAGES:
+        sundog_lower_rope_cache(lowering, index, operation);
+        return 1;
     case SUNDOG_OP_ROPE_CACHE:
         if (!lowering->kind->one_row || next == NULL || next->kind != SUNDOG_OP_ATTENTION ||
             operation->parameters[ROPE_DIMS].i == 0 || !sundog_lower_knows_heads(lowering, next)) {

@@ -37,11 +37,11 @@
  * o may be f32 [T, H C] or, where C is a multiple of 32, a8 [ceil_div(T, 6), H C]: equal to attention,
  * then quantize.
  *
- * On CUDA o is bf16 [T, H C], pages are bf16, and the class is another, "chunks of 16": queries, scaled, and
+ * On CUDA o is bf16 [T, H C], pages are bf16 or q8, and the class is another, "chunks of 16": queries, scaled, and
  * weights are rounded to bf16, scores and results are summed in float32 by the tensor cores, chunks of 16
  * positions are merged in rising order, then the parts that several warps and blocks worked on. Heads of other
- * sizes than 64 and 128, and whatever has a window, a chunk, a cap, sinks or queries alone, round neither: their
- * pages are merged eight apart, then those eight results.
+ * sizes than 64 and 128, q8 pages, and whatever has a window, a chunk, a cap, sinks, a view both ways or queries
+ * alone, are merged by pages in place of chunks.
  *
  * tiles [1 + n, 4] i32, made by plan_attention, which cuts each sequence's rows by 32: row 0 is {n, 0,
  * 0, 0}; row i + 1 is {sequence, first row of the step, n_rows, position of the first row}; rows past

@@ -333,6 +333,39 @@ typedef struct {
     int32_t n_used;
 } SundogCudaCombineExperts;
 
+/* linear_heads, so many tokens a block. */
+#define SUNDOG_CUDA_HEADS_THREADS 128
+#define SUNDOG_CUDA_HEADS_FEW 8
+#define SUNDOG_CUDA_HEADS_MANY 64
+
+typedef struct {
+    const void *a; /* f32 or bf16 [T, a_stride] */
+    const void *w; /* in tiles, [H N, K] */
+    void *y;       /* f32 [T, H N] */
+    int32_t n_tokens;
+    int32_t a_is_bf16;
+    int32_t a_stride;
+    int32_t head_stride; /* columns of a from head to head */
+    int32_t offset;
+    int32_t n_columns;
+    int32_t n_rows; /* of all heads */
+    int32_t head_rows;
+} SundogCudaLinearHeads;
+
+/* latent.h */
+typedef struct {
+    const void *q;
+    const void *absorbed;
+    const void *latent;
+    const void *weight;
+    void *qkv;
+    int32_t n_heads;
+    int32_t head_dim;
+    int32_t rope_dims;
+    int32_t query_columns; /* of a head of q */
+    float epsilon;
+} SundogCudaLatentQkv;
+
 typedef struct {
     const void *x;
     const void *rows;
@@ -350,7 +383,26 @@ typedef struct {
     int32_t n_tiles; /* the head row not included */
 } SundogCudaPlanAttention;
 
-/* rope_cache, and with `tiles` set attention too. */
+/* rope_cache and rope_pages. */
+typedef struct {
+    void *qkv; /* f32 [T, (H + 2 G) C] */
+    const void *positions;
+    const void *token_sequence;
+    const void *page_table;
+    const void *inverse_frequencies;
+    void *k_pages;
+    void *v_pages;
+    int32_t n_heads;
+    int32_t n_kv_heads;
+    int32_t head_dim;
+    int32_t rope_dims;
+    int32_t interleaved;
+    int32_t sequence_pages; /* stride of the page table */
+    int32_t are_q8;         /* the pages; else bf16 */
+    float magnitude;
+} SundogCudaRopeCache;
+
+/* Attention, which of one row a sequence rotates and stores it too. */
 typedef struct {
     void *qkv;
     const void *positions;
@@ -378,9 +430,27 @@ typedef struct {
     float scale;
 } SundogCudaAttention;
 
-/* Attention of heads of any size up to 512, with all that attention.h knows but views both ways. */
-#define SUNDOG_CUDA_ATTEND_THREADS 256
+/* Attention of heads of any even size, with all that attention.h knows: X(dimensions up to which, pairs of a row and
+ * a head in a block that has few, and in one that has many). The last is for latents alone, whose values are
+ * their keys. */
+#define SUNDOG_CUDA_ATTEND_SIZES(X) \
+    X(64, 16, 64)                   \
+    X(128, 16, 64)                  \
+    X(192, 16, 64)                  \
+    X(256, 16, 64)                  \
+    X(512, 16, 32)                  \
+    X(576, 16, 32)
+#define SUNDOG_CUDA_ATTEND_LATENT 576
 #define SUNDOG_CUDA_ATTEND_MAX_DIM 512
+/* Blocks that share pairs at most: a warp's lanes. */
+#define SUNDOG_CUDA_ATTEND_SPLITS 32
+#define SUNDOG_CUDA_ATTEND_THREADS(pairs) ((pairs)*8)
+/* Pages of keys, and of values, in the ring; and bytes of a block's shared memory: the ring, queries, weights
+ * and what its warps tell each other. */
+#define SUNDOG_CUDA_ATTEND_SLOTS(head_dim, pairs) ((head_dim) <= ((pairs) > 16 ? 256 : 128) ? 4 : 2)
+#define SUNDOG_CUDA_ATTEND_SHARED_BYTES(head_dim, pairs)          \
+    (SUNDOG_CUDA_ATTEND_SLOTS(head_dim, pairs) * (head_dim)*128 + \
+     (pairs) * (((head_dim) + 8) * 2 + (64 + 8) * 2 + 4 * 4))
 
 typedef struct {
     const void *qkv; /* f32 [T, n_columns], queries first */
@@ -390,6 +460,8 @@ typedef struct {
     const void *v_pages;
     const void *sinks; /* f32 [H], or NULL */
     void *o;           /* bf16 [T, H C] */
+    void *parts;       /* f32 [T, H, n_splits, SUNDOG_CUDA_PART_FLOATS(C)] */
+    void *counters;    /* from u32 16 on one for a block of pairs, zero between launches */
     int32_t n_columns;
     int32_t n_heads;
     int32_t n_kv_heads;
@@ -397,6 +469,9 @@ typedef struct {
     int32_t sequence_pages;
     int32_t window;
     int32_t chunk;
+    int32_t both_ways;
+    int32_t are_q8; /* the pages */
+    int32_t n_splits;
     float scale;
     float softcap;
 } SundogCudaAttend;

@@ -21,7 +21,8 @@
  * from the number of tokens that a's last tile names.
  *
  * linear_heads: rows [h N, (h + 1) N) of w, N a multiple of 16, are head h's and meet its part of a
- * token, columns h S + offset to h S + offset + K of a [T, H S]: y[t][h N + n] is a linear's. a is f32.
+ * token, columns h S + offset to h S + offset + K of a [T, H S]: y[t][h N + n] is a linear's. a is f32; on CUDA it may
+ * be bf16 too, and f32 is rounded to bf16 as it is read.
  *
  * On CUDA, and for its programs on the host, a and the y of linear_gated may be bf16 [T, K]: float32
  * rounded once. Weights in tiles go with bf16 alone. Numeric class "tensor cores": products of bf16

@@ -1,25 +1,15 @@
 /*
- * rope_cache and attention: rope-cache.h and attention.h, class "chunks of 16". A block of four warps
+ * attention of attention.h, class "chunks of 16", which may rotate and store as rope-cache.h says. A block of four warps
  * takes one tile of rows, one group of heads and a share of the pages; pages come through a ring.
  * Up to 16 pairs of a row and a head fit one fragment: then the warps share each page's positions and
  * merge at the end; with more, each warp has 16 pairs of its own.
  */
 
-#include "kernels/contract/math.h"
 #include "kernels/cuda/attention.cuh"
 
 #define THREADS SUNDOG_CUDA_ATTENTION_THREADS
 #define CHUNK 16
 #define BLOCK_PAIRS 64
-
-/* Sine and cosine of pair i at a position, times the magnitude. */
-INLINE void
-find_angle(const SundogCudaAttention &p, int position, int i, float *sine, float *cosine)
-{
-    sundog_sin_cos((float)position * ((const float *)p.inverse_frequencies)[i], sine, cosine);
-    *sine *= p.magnitude;
-    *cosine *= p.magnitude;
-}
 
 /* Element d of a head after rotation; `head` holds it unrotated, `angles` sine and cosine of each pair
  * at its position. */
@@ -35,39 +25,6 @@ rotated(const SundogCudaAttention &p, const float *head, const float2 *angles, i
     float y = __ldcg(head + (p.interleaved ? pair * 2 + 1 : pair + half));
     float sine = angles[pair].x, cosine = angles[pair].y;
     return is_low ? fmaf(x, cosine, -(y * sine)) : fmaf(y, cosine, x * sine);
-}
-
-/* A block a row and a head of q, then of k and v; each thread has a pair of dimensions in hand. */
-SUNDOG_ENTRY
-sundog_rope_cache(const __grid_constant__ SundogCudaAttention p)
-{
-    start_dependents();
-    wait_for_predecessor();
-    int row = blockIdx.x, c = p.head_dim, half = p.rope_dims / 2;
-    int position = __ldcg((const int32_t *)p.positions + row);
-    int sequence = __ldcg((const int32_t *)p.token_sequence + row);
-    float *qkv = (float *)p.qkv + (size_t)row * (p.n_heads + 2 * p.n_kv_heads) * c;
-    for (int i = threadIdx.x; i < (p.n_heads + p.n_kv_heads) * half; i += blockDim.x) {
-        float sine, cosine, *head = qkv + i / half * c;
-        int pair = i % half;
-        float *low = head + (p.interleaved ? pair * 2 : pair);
-        float *high = head + (p.interleaved ? pair * 2 + 1 : pair + half);
-        float x = *low, y = *high;
-        find_angle(p, position, pair, &sine, &cosine);
-        *low = fmaf(x, cosine, -(y * sine));
-        *high = fmaf(y, cosine, x * sine);
-    }
-    __syncthreads();
-    int page = sequence >= 0 ? find_page(p, sequence, position / PAGE) : SUNDOG_NULL_PAGE;
-    if (page == SUNDOG_NULL_PAGE)
-        return;
-    for (int i = threadIdx.x; i < p.n_kv_heads * c; i += blockDim.x) {
-        int group = i / c, d = i % c, slot = position % PAGE;
-        size_t base = ((size_t)page * p.n_kv_heads + group) * c * PAGE;
-        ((uint16_t *)p.k_pages)[base + d * PAGE + slot] = to_bf16(qkv[p.n_heads * c + i]);
-        ((uint16_t *)p.v_pages)[base + slot * c + d] =
-            to_bf16(qkv[(p.n_heads + p.n_kv_heads) * c + i]);
-    }
 }
 
 /* A warp's 16 pairs and their results so far. Rows g and g + 8 of the fragments. */

@@ -1,16 +1,28 @@
 #pragma once
 
-/* What the kernels of attention share: which part of the work a block has, and where pages are. */
+/* What the kernels of attention and of rope_cache share: angles, where pages are, which work a block has. */
 
 #include "kernels/contract/attention.h"
+#include "kernels/contract/math.h"
 #include "kernels/cuda/device.cuh"
 
 #define PAGE SUNDOG_PAGE_TOKENS
 
+template <class Parameters>
 INLINE int
-find_page(const SundogCudaAttention &p, int sequence, int index)
+find_page(const Parameters &p, int sequence, int index)
 {
     return __ldcg((const int32_t *)p.page_table + (size_t)sequence * p.sequence_pages + index);
+}
+
+/* Sine and cosine of pair i at a position, times the magnitude. */
+template <class Parameters>
+INLINE void
+find_angle(const Parameters &p, int position, int i, float *sine, float *cosine)
+{
+    sundog_sin_cos((float)position * ((const float *)p.inverse_frequencies)[i], sine, cosine);
+    *sine *= p.magnitude;
+    *cosine *= p.magnitude;
 }
 
 /* One block's work: pairs of a row of the tile and a head of the group. */

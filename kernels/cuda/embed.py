@@ -17,7 +17,7 @@ def main():
     text, rows = HEAD, ''
     for path in cubins:
         name, target = os.path.basename(path)[:-len('.cubin')].split('@')
-        symbol = f'sundog_cubin_{target}_{name}'
+        symbol = f'sundog_cubin_{target}_{name}'.replace('-', '_')
         text += ONE.format(symbol=symbol, path=os.path.abspath(path))
         rows += f'    {{"{target}", "{name}", {symbol}, {os.path.getsize(path)}}},\n'
     text += f'\nconst SundogCubin sundog_cubins[] = {{\n{rows}    {{0}}}};\n'

@@ -1,8 +1,8 @@
 /* Mixtures of experts: experts.h. A warp routes a token, one block makes the step's work list, and a block of
  * a product multiplies 16 rows of an expert with the rows of one entry of that list. */
 
+#include "kernels/cuda/columns.cuh"
 #include "kernels/cuda/gate.cuh"
-#include "kernels/cuda/weight.cuh"
 
 #include "kernels/contract/experts.h"
 #include "kernels/contract/keys.h"
@@ -275,66 +275,7 @@ sundog_gather_experts(const __grid_constant__ SundogCudaGatherExperts p)
 /* Products */
 
 #define WARPS (SUNDOG_CUDA_EXPERT_THREADS / 32)
-#define SUMS 128 /* of 16 rows and 8 places */
-
-/* The rows of one entry that a lane multiplies in one block: two pairs of columns a step. */
-template <int STEPS> struct Columns {
-    uint32_t low[STEPS];
-    uint32_t high[STEPS];
-};
-
-template <int STEPS>
-INLINE Columns<STEPS>
-load_columns(const uint16_t *row, bool is_there, int first, int n_columns)
-{
-    Columns<STEPS> x;
-#pragma unroll
-    for (int s = 0; s < STEPS; s++) {
-        int k = first + s * 16 + LANE % 4 * 2;
-        x.low[s] = is_there && k < n_columns ? __ldcg((const uint32_t *)(row + k)) : 0;
-        x.high[s] = is_there && k + 8 < n_columns ? __ldcg((const uint32_t *)(row + k + 8)) : 0;
-    }
-    return x;
-}
-
-/* c += a block of scaled integers times x: sums of 32 columns, and where there are minima those of x. */
-template <int LAYOUT>
-INLINE void
-multiply_scaled(float (&c)[4], const char *block, const Columns<Tile<LAYOUT>::steps> &x)
-{
-    const uint32_t ones[4] = {0x3f803f80, 0x3f803f80, 0x3f803f80, 0x3f803f80};
-    Packed<LAYOUT> packed = load_packed<LAYOUT>(block);
-    uint32_t a[4];
-#pragma unroll
-    for (int group = 0; group < Tile<LAYOUT>::steps / 2; group++) {
-        float raw[4] = {}, sums[4] = {};
-#pragma unroll
-        for (int s = group * 2; s < group * 2 + 2; s++) {
-            unpack_step<LAYOUT>(a, packed, s);
-            multiply_add(raw, a, x.low[s], x.high[s]);
-            if constexpr (LAYOUT == SUNDOG_LAYOUT_TILE16_Q4_1)
-                multiply_add(sums, ones, x.low[s], x.high[s]);
-        }
-        Scales scales = load_scales<LAYOUT>(block, group);
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            c[i] = fmaf(scales.d[i / 2], raw[i], fmaf(scales.m[i / 2], sums[i], c[i]));
-    }
-}
-
-/* c += a block of weights times x. */
-template <int LAYOUT>
-INLINE void
-multiply_block(float (&c)[4], const char *block, const Columns<Tile<LAYOUT>::steps> &x)
-{
-    if constexpr (Tile<LAYOUT>::is_scaled) {
-        multiply_scaled<LAYOUT>(c, block, x);
-    } else {
-        uint32_t a[4];
-        unpack_step<LAYOUT>(a, load_packed<LAYOUT>(block), 0);
-        multiply_add(c, a, x.low[0], x.high[0]);
-    }
-}
+#define SUMS COLUMNS_SUMS
 
 /* What the warps of a block have summed, by matrix; each warp has a quarter of the blocks of columns. */
 template <int LAYOUT, int N_MATRICES>

@@ -301,8 +301,8 @@ SUNDOG_KERNEL(LINEAR_HEADS)(const SundogCall *call)
     SundogArgument part = a[0];
     part.shape[1] = w->shape[1];
     for (int64_t n = range.begin; n < range.end; n++) {
-        part.data =
-            (float *)a[0].data + n / n_rows * (a[0].shape[1] / n_heads) + call->parameters[1].i;
+        int64_t first = n / n_rows * (a[0].shape[1] / n_heads) + call->parameters[1].i;
+        part.data = (uint8_t *)a[0].data + (size_t)first * sundog_dtype_bytes(a[0].dtype);
         Linear linear = linear_from_call(call, &part, &a[3]);
         linear.stride = a[0].shape[1];
         take_row(&linear, w, n);

@@ -101,15 +101,16 @@ product_runner_poison(ProductRunner *runner, CUdeviceptr to, size_t n_bytes)
 }
 
 void
-product_runner_call(ProductRunner *runner, const char *module, const char *entry, unsigned grid,
-                    unsigned n_threads, unsigned n_shared_bytes, void *parameter)
+product_runner_call_grid(ProductRunner *runner, const char *module, const char *entry,
+                         const unsigned grid[3], unsigned n_threads, unsigned n_shared_bytes,
+                         void *parameter)
 {
     CUfunction function;
     SundogCudaLaunchAttribute early = {.id = SUNDOG_CUDA_LAUNCH_PROGRAMMATIC,
                                        .value = {.programmatic = 1}};
-    const SundogCudaLaunchConfig config = {.gridDimX = grid,
-                                           .gridDimY = 1,
-                                           .gridDimZ = 1,
+    const SundogCudaLaunchConfig config = {.gridDimX = grid[0],
+                                           .gridDimY = grid[1],
+                                           .gridDimZ = grid[2],
                                            .blockDimX = n_threads,
                                            .blockDimY = 1,
                                            .blockDimZ = 1,
@@ -124,6 +125,14 @@ product_runner_call(ProductRunner *runner, const char *module, const char *entry
                                              (int)n_shared_bytes),
           entry);
     check(runner, runner->driver->launch(&config, function, &parameter, NULL), entry);
+}
+
+void
+product_runner_call(ProductRunner *runner, const char *module, const char *entry, unsigned grid,
+                    unsigned n_threads, unsigned n_shared_bytes, void *parameter)
+{
+    product_runner_call_grid(runner, module, entry, (const unsigned[]){grid, 1, 1}, n_threads,
+                             n_shared_bytes, parameter);
 }
 
 void

@@ -55,5 +55,9 @@ void product_runner_wait(ProductRunner *runner);
 void product_runner_call(ProductRunner *runner, const char *module, const char *entry,
                          unsigned grid, unsigned n_threads, unsigned n_shared_bytes,
                          void *parameter);
+/* The same in three dimensions. */
+void product_runner_call_grid(ProductRunner *runner, const char *module, const char *entry,
+                              const unsigned grid[3], unsigned n_threads, unsigned n_shared_bytes,
+                              void *parameter);
 /* Begins it; waits for nothing. */
 void product_runner_launch(ProductRunner *runner, const Product *product);

@@ -19,8 +19,6 @@ REFUSED = {
                      'hf-qwen35moe', 'hf-qwen3next', 'lfm2', 'lfm2moe', 'nemotron_h', 'nemotron_h_moe', 'qwen35', 'qwen35moe',
                      'qwen3next'],
                     'short_conv has no CUDA kernel'),
-    **dict.fromkeys(['deepseek2', 'deepseek3', 'glm4-flash', 'hf-deepseek3', 'kimi-k2'],
-                    'linear_heads has no CUDA kernel'),
     **dict.fromkeys(['gemma3n', 'hf-gemma3n'], 'match_norm has no CUDA kernel'),
     'bf16-bias-linear': '36 columns, not a multiple of 8',
     'gemma4': '4 columns, not a multiple of 8',
