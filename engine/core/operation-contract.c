@@ -311,6 +311,8 @@ sundog_operation_takes_matrix(SundogOperationKind kind, uint32_t argument)
 bool
 sundog_layout_is_quantized(SundogLayout layout)
 {
+    if (layout == SUNDOG_LAYOUT_PANEL16_F8 || layout == SUNDOG_LAYOUT_TILE16_F8)
+        return false;
     switch (layout) {
 #define X(name, number, values, text) \
     case SUNDOG_LAYOUT_##name:        \

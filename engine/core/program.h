@@ -130,7 +130,7 @@ bool sundog_program_check(const SundogProgram *program, GError **error);
 
 /* True where an operation takes that argument as a weight in panels, not as a dense row. */
 bool sundog_operation_takes_matrix(SundogOperationKind kind, uint32_t argument);
-/* True where the layout holds quantized values, so that it goes with quantized activations. */
+/* True where the layout holds integers, so that it goes with quantized activations. */
 bool sundog_layout_is_quantized(SundogLayout layout);
 
 /* For people: a table of operations and buffers, or a Graphviz graph; owned by the caller. */

@@ -32,6 +32,7 @@
  * the codebooks of panels.h. A last block of 64 may be half padding; a panel's bytes are rounded up to 64.
  *
  *   panel16-f32, -f16, -bf16: for each column, 16 values of the 16 rows
+ *   panel16-f8, a block of 64 columns: 16 d f32 | for each column, 16 codes of the 16 rows     = 1088 bytes
  *   dense-f32: rows one after the other
  *
  * For CUDA: a panel is again 16 rows and all columns in one sequential stream, cut into blocks in which
@@ -45,9 +46,13 @@
  *   tile16-q4_1, a block of 64 columns: 32 lanes x 4 steps of a word: register i is bits 4 i to 4 i + 3
  *                of its low half for the even column, of its high half for the odd one
  *                | 16 rows x 2 x (d f16, m f16)                                             = 640 bytes
+ *   tile16-f8, a block of 64 columns: as tile16-q8_0 has bytes, codes | 16 rows x d f32        = 1088 bytes
  *
  * Dequantized values in float32: D and M are d s and -m n, both exact, or d and m; the value is
- * fma(D, q, M), or D * q without minima, where q is the exact integer. Float layouts: the value itself.
+ * fma(D, q, M), or D * q without minima, where q is the exact integer. Float layouts: the value itself, of
+ * f8 d times that of its code, math.h's e4m3.
+ *
+ * GGUF has no f8: its rows are blocks of 64 columns, d f32 and 64 codes, of type SUNDOG_TYPE_F8 here.
  *
  * Packing never changes a value: unpack(pack(rows)) gives the same bytes. No thread of its own;
  * panels may be packed in parallel.
@@ -56,6 +61,11 @@
 #include "kernels/contract/types.h"
 
 #define SUNDOG_PANEL_ROWS 16
+
+/* Beside GGUF's numbers of types. */
+#define SUNDOG_TYPE_F8 0x53440008u
+#define SUNDOG_F8_COLUMNS 64
+#define SUNDOG_F8_BYTES 68
 
 /* Which layout the host kernels take for tensor data of this GGUF type; 0 where there is none. */
 SundogLayout sundog_layout_for_gguf_type(uint32_t gguf_type);

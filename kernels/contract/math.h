@@ -66,6 +66,32 @@ sundog_float_from_bits(uint32_t bits)
     return value;
 }
 
+/* Floats of 8 bits, "e4m3" of the OCP's: 4 bits of exponent, 3 of fraction, subnormal numbers, no infinity.
+ * The code of all ones, which is not a number there, counts as 480. */
+SUNDOG_SHARED float
+sundog_e4m3_to_f32(uint8_t code)
+{
+    /* The same bits as a float32 lie 2^120 lower; a subnormal number would too, but for processors that
+     * have none: it is a multiple of 2^-9. */
+    uint32_t bits = code & 0x7fu, sign = (uint32_t)(code & 0x80) << 24;
+    float value =
+        bits < 8 ? (float)bits * 0x1p-9f : sundog_float_from_bits((bits << 20) + (120u << 23));
+    return sundog_float_from_bits(sundog_float_bits(value) | sign);
+}
+
+/* The nearest, to even between two; what is beyond 448 counts as 448. NaN gives 448 too. */
+SUNDOG_SHARED uint8_t
+sundog_f32_to_e4m3(float value)
+{
+    uint32_t all = sundog_float_bits(value), bits = all & 0x7fffffffu, sign = all >> 24 & 0x80;
+    uint32_t code = 0x7e;
+    if (bits < 121u << 23) /* below 2^-6: steps of 2^-9 */
+        code = (uint32_t)rintf(sundog_float_from_bits(bits) * 0x1p9f);
+    else if (bits < (135u << 23 | 0x680000u)) /* 464, half way from 448 to 480 */
+        code = (bits + 0x7ffffu + (bits >> 20 & 1) - (120u << 23)) >> 20;
+    return (uint8_t)(code | sign);
+}
+
 /* e^x within 2 units of the last place; x outside [-87, 88] counts as the nearer end, so the result
  * is a positive finite number. NaN stays NaN. */
 SUNDOG_SHARED float

@@ -56,7 +56,9 @@ typedef enum {
     X(PANEL16_Q6_K, 17, 256, "panel16-q6_k")                                              \
     X(PANEL16_IQ4_NL, 18, 32, "panel16-iq4_nl")                                           \
     X(PANEL16_IQ4_XS, 19, 256, "panel16-iq4_xs")                                          \
-    X(PANEL16_MXFP4, 20, 32, "panel16-mxfp4")
+    X(PANEL16_MXFP4, 20, 32, "panel16-mxfp4")                                             \
+    X(PANEL16_F8, 21, 64, "panel16-f8")                                                   \
+    X(TILE16_F8, 22, 64, "tile16-f8")
 
 typedef enum {
 #define X(name, number, values, text) SUNDOG_LAYOUT_##name = number,

@@ -2,6 +2,8 @@
 
 #include "kernels/cuda/weight.cuh"
 
+#include "kernels/contract/math.h"
+
 /* One element of a row in tiles, as layout.h says where it lies. */
 template <int LAYOUT>
 INLINE float
@@ -16,6 +18,11 @@ tile_element(const char *panel, int r, int k)
         float d = __half2float(*(const __half *)(block + 1024 + (r * 2 + k % 64 / 32) * 2));
         return d * (float)*(const signed char *)(block + k % 64 / 32 * 512 + lane * 16 +
                                                  k % 32 / 16 * 8 + reg * 2 + half);
+    } else if constexpr (LAYOUT == SUNDOG_LAYOUT_TILE16_F8) {
+        float d = *(const float *)(block + 1024 + r * 4);
+        return d *
+               sundog_e4m3_to_f32(*(const unsigned char *)(block + k % 64 / 32 * 512 + lane * 16 +
+                                                           k % 32 / 16 * 8 + reg * 2 + half));
     } else {
         float2 dm = half2_to_float2(*(const uint32_t *)(block + 512 + (r * 2 + k % 64 / 32) * 4));
         unsigned byte =
@@ -58,6 +65,12 @@ SUNDOG_ENTRY
 sundog_embed_q4_1(const __grid_constant__ SundogCudaEmbed p)
 {
     run_embed<SUNDOG_LAYOUT_TILE16_Q4_1>(p);
+}
+
+SUNDOG_ENTRY
+sundog_embed_f8(const __grid_constant__ SundogCudaEmbed p)
+{
+    run_embed<SUNDOG_LAYOUT_TILE16_F8>(p);
 }
 
 SUNDOG_ENTRY

@@ -80,6 +80,8 @@ random_word(const SundogCudaFill &p, uint64_t word)
         return word % 160 < 128 ? bits : pack_halves(p.scale / 7.5f, -p.scale);
     case SUNDOG_LAYOUT_TILE16_Q8_0:
         return word % 272 < 256 ? bits : pack_halves(p.scale / 127, p.scale / 127);
+    case SUNDOG_LAYOUT_TILE16_F8: /* never the codes of all ones */
+        return word % 272 < 256 ? bits & 0xfefefefe : __float_as_uint(p.scale / 448);
     default:
         return __float_as_uint(1.0f);
     }

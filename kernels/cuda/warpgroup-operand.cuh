@@ -28,6 +28,8 @@ load_row_scales(const char *block, int row)
         float2 pair = half2_to_float2(*(const uint32_t *)(block + 1024 + row * 4));
         scales.d[0] = pair.x;
         scales.d[1] = pair.y;
+    } else if constexpr (LAYOUT == SUNDOG_LAYOUT_TILE16_F8) {
+        scales.d[0] = scales.d[1] = *(const float *)(block + 1024 + row * 4);
     }
     return scales;
 }
@@ -44,6 +46,9 @@ unpack_pair(uint32_t word, int shift, float d, float m)
         asm("lop3.b32 %0, %1, 0x000F000F, 0x43004300, 0xEA;" : "=r"(pair) : "r"(word >> shift));
         return pack_bf16(fmaf(d, __uint_as_float(pair << 16), m),
                          fmaf(d, __uint_as_float(pair & 0xffff0000), m));
+    } else if constexpr (LAYOUT == SUNDOG_LAYOUT_TILE16_F8) {
+        uint32_t pair = shift == 0 ? unpack_codes<0>(word) : unpack_codes<2>(word);
+        return pack_bf16(__uint_as_float(pair << 16) * d, __uint_as_float(pair & 0xffff0000) * d);
     } else {
         uint32_t biased = word ^ 0x80808080;
         int low = 0x7540 + shift / 8;

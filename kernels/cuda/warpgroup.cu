@@ -25,11 +25,14 @@
     kinds(bf16, SUNDOG_LAYOUT_TILE16_BF16, tokens, by_columns, by_blocks)
 #define Q8_0(tokens, by_columns, by_blocks, kinds) \
     kinds(q8_0, SUNDOG_LAYOUT_TILE16_Q8_0, tokens, by_columns, by_blocks)
+#define F8(tokens, by_columns, by_blocks, kinds) \
+    kinds(f8, SUNDOG_LAYOUT_TILE16_F8, tokens, by_columns, by_blocks)
 #define Q4_1(tokens, by_columns, by_blocks, kinds) \
     kinds(q4_1, SUNDOG_LAYOUT_TILE16_Q4_1, tokens, by_columns, by_blocks)
 
 SUNDOG_CUDA_GROUP_TILES(BF16)
 SUNDOG_CUDA_GROUP_TILES(Q8_0)
 SUNDOG_CUDA_GROUP_TILES(Q4_1)
+SUNDOG_CUDA_GROUP_TILES(F8)
 
 #endif

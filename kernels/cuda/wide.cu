@@ -13,6 +13,7 @@
 
 #define BF16(...) BOTH(bf16, SUNDOG_LAYOUT_TILE16_BF16, __VA_ARGS__)
 #define Q8_0(...) BOTH(q8_0, SUNDOG_LAYOUT_TILE16_Q8_0, __VA_ARGS__)
+#define F8(...) BOTH(f8, SUNDOG_LAYOUT_TILE16_F8, __VA_ARGS__)
 #define Q4_1(...) BOTH(q4_1, SUNDOG_LAYOUT_TILE16_Q4_1, __VA_ARGS__)
 #define BOTH(name, layout, count, wm, wk, wn, nt, chunk, stages)             \
     ENTRY(linear, name, layout, false, count, wm, wk, wn, nt, chunk, stages) \
@@ -21,3 +22,4 @@
 SUNDOG_CUDA_WIDE_TILES(BF16)
 SUNDOG_CUDA_WIDE_TILES(Q8_0)
 SUNDOG_CUDA_WIDE_TILES(Q4_1)
+SUNDOG_CUDA_WIDE_TILES(F8)

@@ -5,10 +5,11 @@
 
 #include "kernels/contract/layout.h"
 #include "kernels/contract/math.h"
+#include "kernels/host/f8.h"
 #include "kernels/host/panel-row.h"
 #include "kernels/host/tile.h"
 
-/* GGUF's numbers of types, and where the host keeps tensors of each.
+/* GGUF's numbers of types and layout.h's own, and where the host keeps tensors of each.
  * X(number of the type, host's layout, CUDA's layout or 0) */
 #define GGUF_TYPES(X)                                            \
     X(0, SUNDOG_LAYOUT_PANEL16_F32, 0)                           \
@@ -26,7 +27,8 @@
     X(20, SUNDOG_LAYOUT_PANEL16_IQ4_NL, 0)                       \
     X(23, SUNDOG_LAYOUT_PANEL16_IQ4_XS, 0)                       \
     X(30, SUNDOG_LAYOUT_PANEL16_BF16, SUNDOG_LAYOUT_TILE16_BF16) \
-    X(39, SUNDOG_LAYOUT_PANEL16_MXFP4, 0)
+    X(39, SUNDOG_LAYOUT_PANEL16_MXFP4, 0)                        \
+    X(SUNDOG_TYPE_F8, SUNDOG_LAYOUT_PANEL16_F8, SUNDOG_LAYOUT_TILE16_F8)
 
 #define ROWS SUNDOG_PANEL_ROWS
 
@@ -72,7 +74,7 @@ bool
 sundog_layout_is_tile(SundogLayout layout)
 {
     return layout == SUNDOG_LAYOUT_TILE16_BF16 || layout == SUNDOG_LAYOUT_TILE16_Q4_1 ||
-           layout == SUNDOG_LAYOUT_TILE16_Q8_0;
+           layout == SUNDOG_LAYOUT_TILE16_Q8_0 || layout == SUNDOG_LAYOUT_TILE16_F8;
 }
 
 /* Values that share a block of the encoding; 1 for floats. */
@@ -111,6 +113,8 @@ sundog_layout_panel_bytes(SundogLayout layout, int64_t n_columns)
                         64);
     if (sundog_layout_is_tile(layout))
         return sundog_tile_panel_bytes(layout, n_columns);
+    if (layout == SUNDOG_LAYOUT_PANEL16_F8)
+        return (size_t)(n_columns / SUNDOG_F8_COLUMNS) * SUNDOG_F8_BLOCK;
     size_t bytes = (size_t)n_columns * element_bytes(layout);
     return layout == SUNDOG_LAYOUT_DENSE_F32 ? bytes : round_up(bytes * ROWS, 64);
 }
@@ -162,6 +166,10 @@ sundog_layout_pack_panel(SundogLayout layout, const uint8_t *rows, int64_t n_row
         copy_quantized(layout, (uint8_t *)rows, n_rows, n_columns, panel, true);
         return;
     }
+    if (layout == SUNDOG_LAYOUT_PANEL16_F8) {
+        sundog_f8_copy_rows((uint8_t *)rows, n_rows, n_columns, panel, true);
+        return;
+    }
     for (size_t r = 0; r < (size_t)n_rows; r++)
         for (size_t k = 0; k < columns; k++)
             memcpy(panel + (k * ROWS + r) * bytes, rows + (r * columns + k) * bytes, bytes);
@@ -182,6 +190,10 @@ sundog_layout_unpack_panel(SundogLayout layout, const uint8_t *panel, int64_t n_
     }
     if (is_quantized_panel(layout)) {
         copy_quantized(layout, rows, n_rows, n_columns, (uint8_t *)panel, false);
+        return;
+    }
+    if (layout == SUNDOG_LAYOUT_PANEL16_F8) {
+        sundog_f8_copy_rows(rows, n_rows, n_columns, (uint8_t *)panel, false);
         return;
     }
     for (size_t r = 0; r < (size_t)n_rows; r++)
@@ -244,6 +256,8 @@ sundog_layout_dequantize_row(SundogLayout layout, const uint8_t *matrix, int64_t
     }
     if (is_quantized_panel(layout))
         dequantize_quantized(layout, panel, row % ROWS, n_columns, values);
+    else if (layout == SUNDOG_LAYOUT_PANEL16_F8)
+        sundog_f8_dequantize_row(panel, row % ROWS, n_columns, values);
     else
         for (size_t k = 0; k < columns; k++)
             values[k] = float_value(layout, panel, r, k);

@@ -33,9 +33,9 @@ sundog_vector_load(const float *from)
 }
 
 SUNDOG_INLINE SundogVector
-sundog_vector_load_halves(const uint16_t *from)
+sundog_vector_widen_halves(__m256i halves)
 {
-    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)from));
+    return _mm512_cvtph_ps(halves);
 }
 
 SUNDOG_INLINE SundogVector
@@ -191,10 +191,10 @@ sundog_vector_load(const float *from)
 }
 
 SUNDOG_INLINE SundogVector
-sundog_vector_load_halves(const uint16_t *from)
+sundog_vector_widen_halves(__m256i halves)
 {
-    return (SundogVector){_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)from)),
-                          _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(from + 8)))};
+    return (SundogVector){_mm256_cvtph_ps(_mm256_castsi256_si128(halves)),
+                          _mm256_cvtph_ps(_mm256_extracti128_si256(halves, 1))};
 }
 
 SUNDOG_INLINE SundogVector
@@ -353,6 +353,22 @@ sundog_vector_fma(SundogVector a, SundogVector b, SundogVector c)
 
 #endif
 
+SUNDOG_INLINE SundogVector
+sundog_vector_load_halves(const uint16_t *from)
+{
+    return sundog_vector_widen_halves(_mm256_loadu_si256((const __m256i *)from));
+}
+
+/* math.h's e4m3: the same bits as a half lie 2^8 lower, subnormal numbers too. */
+SUNDOG_INLINE SundogVector
+sundog_vector_load_e4m3(const uint8_t *from)
+{
+    __m256i wide = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)from));
+    __m256i sign = _mm256_and_si256(_mm256_slli_epi16(wide, 8), _mm256_set1_epi16((short)0x8000));
+    __m256i rest = _mm256_and_si256(_mm256_slli_epi16(wide, 7), _mm256_set1_epi16(0x3f80));
+    return sundog_vector_mul(sundog_vector_widen_halves(_mm256_or_si256(sign, rest)),
+                             sundog_vector_set(256));
+}
 /* Lane i takes i + 8, then i + 4, + 2, + 1. */
 SUNDOG_INLINE float
 sundog_vector_sum(SundogVector v)

@@ -41,6 +41,8 @@ sundog_tile_block_bytes(SundogLayout layout)
         return Q4_1_VALUES + ROWS * 2 * 4;
     case SUNDOG_LAYOUT_TILE16_Q8_0:
         return Q8_0_VALUES + ROWS * 2 * 2;
+    case SUNDOG_LAYOUT_TILE16_F8:
+        return Q8_0_VALUES + ROWS * 4;
     default:
         return 512;
     }
@@ -86,6 +88,13 @@ find_nibble(const uint8_t *panel, size_t r, size_t k, unsigned *shift)
            at.half * 2 + at.reg / 2;
 }
 
+/* d of a row of f8, whose codes lie as q8_0's bytes do. */
+static uint8_t *
+find_f8_scale(const uint8_t *panel, size_t r, size_t k)
+{
+    return find_block(SUNDOG_LAYOUT_TILE16_F8, panel, k) + Q8_0_VALUES + 4 * r;
+}
+
 /* d, and m where the layout has minima, of a group of 32 columns. */
 static uint8_t *
 find_scales(SundogLayout layout, const uint8_t *panel, size_t r, size_t k)
@@ -120,6 +129,17 @@ copy_q8_0_row(uint8_t *row, size_t r, size_t n_columns, uint8_t *panel, bool pac
 }
 
 static void
+copy_f8_row(uint8_t *row, size_t r, size_t n_columns, uint8_t *panel, bool pack)
+{
+    for (size_t k = 0; k < n_columns; k++) {
+        uint8_t *block = row + k / SUNDOG_F8_COLUMNS * SUNDOG_F8_BYTES;
+        if (k % SUNDOG_F8_COLUMNS == 0)
+            copy(block, find_f8_scale(panel, r, k), 4, pack);
+        copy(block + 4 + k % SUNDOG_F8_COLUMNS, find_byte(panel, r, k), 1, pack);
+    }
+}
+
+static void
 copy_q4_1_row(uint8_t *row, size_t r, size_t n_columns, uint8_t *panel, bool pack)
 {
     for (size_t k = 0; k < n_columns; k++) {
@@ -147,6 +167,8 @@ sundog_tile_copy_rows(SundogLayout layout, uint8_t *rows, int64_t n_rows, int64_
             copy_q4_1_row(rows + r * (n / GROUP * Q4_1_ROW_BLOCK), r, n, panel, pack);
         else if (layout == SUNDOG_LAYOUT_TILE16_Q8_0)
             copy_q8_0_row(rows + r * (n / GROUP * Q8_0_ROW_BLOCK), r, n, panel, pack);
+        else if (layout == SUNDOG_LAYOUT_TILE16_F8)
+            copy_f8_row(rows + r * (n / SUNDOG_F8_COLUMNS * SUNDOG_F8_BYTES), r, n, panel, pack);
         else
             copy_bf16_row(rows + r * n * 2, r, n, panel, pack);
 }
@@ -166,6 +188,11 @@ tile_value(SundogLayout layout, const uint8_t *panel, size_t r, size_t k)
         uint16_t bits;
         memcpy(&bits, find_bf16(panel, r, k), sizeof bits);
         return sundog_bf16_to_f32(bits);
+    }
+    if (layout == SUNDOG_LAYOUT_TILE16_F8) {
+        float d;
+        memcpy(&d, find_f8_scale(panel, r, k), sizeof d);
+        return d * sundog_e4m3_to_f32(*find_byte(panel, r, k));
     }
     const uint8_t *scales = find_scales(layout, panel, r, k);
     if (layout == SUNDOG_LAYOUT_TILE16_Q8_0)

@@ -3,6 +3,7 @@
  * floats. One version of each function for each quantized layout, made from one text.
  */
 
+#include "kernels/host/f8.h"
 #include "kernels/host/half.h"
 #include "kernels/host/linear-tiles.h"
 #include "kernels/host/lines.h"
@@ -116,8 +117,23 @@ SUNDOG_KERNEL(unpack_panel)(const SundogUnpacked *to, int half, const uint8_t *p
 }
 
 static void
+scale_f8_panel(const uint8_t *panel, SundogRange columns, float *values)
+{
+    for (int64_t k = columns.begin; k < columns.end; k++, values += UNIT) {
+        const uint8_t *block = sundog_f8_block(panel, k);
+        SundogVector codes = sundog_vector_load_e4m3(sundog_f8_codes(block, k));
+        sundog_vector_store(values,
+                            sundog_vector_mul(sundog_vector_load((const float *)block), codes));
+    }
+}
+
+static void
 widen_panel(SundogLayout layout, const uint8_t *panel, SundogRange columns, float *values)
 {
+    if (layout == SUNDOG_LAYOUT_PANEL16_F8) {
+        scale_f8_panel(panel, columns, values);
+        return;
+    }
     for (int64_t k = columns.begin; k < columns.end; k++, values += UNIT) {
         if (layout == SUNDOG_LAYOUT_PANEL16_F32)
             memcpy(values, panel + k * ROWS * 4, ROWS * 4);

@@ -408,7 +408,7 @@ main(int argc, char **argv)
         g_test_add_data_func(path, &mixtures[i], test_choice);
     }
     static const SundogLayout layouts[] = {SUNDOG_LAYOUT_TILE16_BF16, SUNDOG_LAYOUT_TILE16_Q8_0,
-                                           SUNDOG_LAYOUT_TILE16_Q4_1};
+                                           SUNDOG_LAYOUT_TILE16_Q4_1, SUNDOG_LAYOUT_TILE16_F8};
     for (size_t i = 0; i < G_N_ELEMENTS(layouts); i++) {
         g_autofree char *path =
             g_strdup_printf("/experts/products/%s", sundog_layout_name(layouts[i]));

@@ -67,7 +67,14 @@ to_half(float value)
 static void
 fill_row(GRand *random, SundogLayout layout, uint8_t *row, int n_columns)
 {
-    for (int k = 0; k < n_columns; k += 32) {
+    for (int k = 0; layout == SUNDOG_LAYOUT_TILE16_F8 && k < n_columns; k++) {
+        float scale = random_float(random) / 64;
+        uint8_t *block = row + k / SUNDOG_F8_COLUMNS * SUNDOG_F8_BYTES;
+        if (k % SUNDOG_F8_COLUMNS == 0)
+            memcpy(block, &scale, sizeof scale);
+        block[sizeof scale + (size_t)k % SUNDOG_F8_COLUMNS] = (uint8_t)g_rand_int(random);
+    }
+    for (int k = 0; layout != SUNDOG_LAYOUT_TILE16_F8 && k < n_columns; k += 32) {
         uint16_t d = to_half(random_float(random) / 16), m = to_half(random_float(random));
         switch (layout) {
         case SUNDOG_LAYOUT_TILE16_BF16:
@@ -93,7 +100,9 @@ row_bytes(SundogLayout layout, int n_columns)
 {
     return layout == SUNDOG_LAYOUT_TILE16_BF16   ? (size_t)n_columns * 2
            : layout == SUNDOG_LAYOUT_TILE16_Q4_1 ? (size_t)n_columns / 32 * 20
-                                                 : (size_t)n_columns / 32 * 34;
+           : layout == SUNDOG_LAYOUT_TILE16_F8
+               ? (size_t)n_columns / SUNDOG_F8_COLUMNS * SUNDOG_F8_BYTES
+               : (size_t)n_columns / 32 * 34;
 }
 
 /* One matrix: packed on the device, and its values as the kernels of a class round them. */
@@ -352,7 +361,11 @@ check_sizes(SundogLayout layout, ProductClass class, const Size *sizes, size_t n
     double largest = 0;
     for (size_t s = 0; s < n_sizes; s++) {
         Case c;
-        case_init(&c, &sizes[s], layout, class, is_gated);
+        Size size = sizes[s];
+        if (layout == SUNDOG_LAYOUT_TILE16_F8) /* has whole blocks alone */
+            size.n_columns =
+                (size.n_columns + SUNDOG_F8_COLUMNS - 1) / SUNDOG_F8_COLUMNS * SUNDOG_F8_COLUMNS;
+        case_init(&c, &size, layout, class, is_gated);
         largest = MAX(largest, check_case(&c));
         case_clear(&c);
     }
@@ -364,7 +377,8 @@ test_layout(gconstpointer data)
 {
     SundogLayout layout = (SundogLayout)GPOINTER_TO_INT(data);
     for (int class = PRODUCT_FEW; class <= PRODUCT_GROUPS; class ++) {
-        if (class == PRODUCT_ROUNDED && layout == SUNDOG_LAYOUT_TILE16_BF16)
+        if (class == PRODUCT_ROUNDED &&
+            (layout == SUNDOG_LAYOUT_TILE16_BF16 || layout == SUNDOG_LAYOUT_TILE16_F8))
             continue;
         check_sizes(layout, (ProductClass) class, plain_sizes, G_N_ELEMENTS(plain_sizes), false);
         check_sizes(layout, (ProductClass) class, gated_sizes, G_N_ELEMENTS(gated_sizes), true);
@@ -378,7 +392,7 @@ main(int argc, char **argv)
     if (!product_runner_init(&runner))
         return 0;
     static const SundogLayout layouts[] = {SUNDOG_LAYOUT_TILE16_BF16, SUNDOG_LAYOUT_TILE16_Q8_0,
-                                           SUNDOG_LAYOUT_TILE16_Q4_1};
+                                           SUNDOG_LAYOUT_TILE16_Q4_1, SUNDOG_LAYOUT_TILE16_F8};
     for (size_t i = 0; i < G_N_ELEMENTS(layouts); i++) {
         g_autofree char *path = g_strdup_printf("/products/%s", sundog_layout_name(layouts[i]));
         g_test_add_data_func(path, GINT_TO_POINTER(layouts[i]), test_layout);

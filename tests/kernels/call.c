@@ -103,6 +103,8 @@ static const struct {
     [SUNDOG_LAYOUT_PANEL16_MXFP4] = {32, 17, -1, -1, 1},
     [SUNDOG_LAYOUT_TILE16_Q4_1] = {32, 20, 0, 2, 8},
     [SUNDOG_LAYOUT_TILE16_Q8_0] = {32, 34, 0, -1, 64},
+    [SUNDOG_LAYOUT_PANEL16_F8] = {64, 68, -1, -1, 1},
+    [SUNDOG_LAYOUT_TILE16_F8] = {64, 68, -1, -1, 1},
 };
 
 static bool
@@ -143,6 +145,10 @@ fill_gguf_row(SundogLayout layout, uint8_t *row, int64_t n_columns, TestRandom *
         put_half(at, encodings[layout].m, test_random_float(random) / 8);
         if (layout == SUNDOG_LAYOUT_PANEL16_MXFP4)
             at[0] = (uint8_t)test_random_int(random, 117, 127);
+        if (layout == SUNDOG_LAYOUT_PANEL16_F8 || layout == SUNDOG_LAYOUT_TILE16_F8) {
+            float d = test_random_float(random) / 64;
+            memcpy(at, &d, sizeof d);
+        }
     }
 }
 

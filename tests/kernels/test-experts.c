@@ -286,11 +286,11 @@ static Shape
 random_shape(TestRandom *random)
 {
     static const SundogLayout layouts[] = {
-        SUNDOG_LAYOUT_PANEL16_F32,  SUNDOG_LAYOUT_PANEL16_BF16,   SUNDOG_LAYOUT_PANEL16_Q4_0,
-        SUNDOG_LAYOUT_PANEL16_Q4_1, SUNDOG_LAYOUT_PANEL16_Q5_0,   SUNDOG_LAYOUT_PANEL16_Q5_1,
-        SUNDOG_LAYOUT_PANEL16_Q8_0, SUNDOG_LAYOUT_PANEL16_IQ4_NL, SUNDOG_LAYOUT_PANEL16_MXFP4,
-        SUNDOG_LAYOUT_PANEL16_Q4_K, SUNDOG_LAYOUT_PANEL16_Q6_K};
-    enum { N_FLOATS = 2, FIRST_OF_256 = 9 };
+        SUNDOG_LAYOUT_PANEL16_F32,   SUNDOG_LAYOUT_PANEL16_BF16, SUNDOG_LAYOUT_PANEL16_F8,
+        SUNDOG_LAYOUT_PANEL16_Q4_0,  SUNDOG_LAYOUT_PANEL16_Q4_1, SUNDOG_LAYOUT_PANEL16_Q5_0,
+        SUNDOG_LAYOUT_PANEL16_Q5_1,  SUNDOG_LAYOUT_PANEL16_Q8_0, SUNDOG_LAYOUT_PANEL16_IQ4_NL,
+        SUNDOG_LAYOUT_PANEL16_MXFP4, SUNDOG_LAYOUT_PANEL16_Q4_K, SUNDOG_LAYOUT_PANEL16_Q6_K};
+    enum { N_FLOATS = 3, FIRST_OF_256 = 10 };
     int layout = (int)test_random_int(random, 0, G_N_ELEMENTS(layouts) - 1);
     Shape shape = {.layout = layouts[layout],
                    .a8 = layout >= N_FLOATS && test_random_int(random, 0, 3) > 0,
@@ -299,6 +299,8 @@ random_shape(TestRandom *random)
                    .n_experts = test_random_int(random, 1, 5),
                    .n_rows = 16 * test_random_int(random, 1, 5),
                    .n_columns = layout >= FIRST_OF_256 ? 256 : 32 * test_random_int(random, 1, 5)};
+    if (shape.layout == SUNDOG_LAYOUT_PANEL16_F8)
+        shape.n_columns *= 2;
     shape.y_a8 = shape.a8 && shape.n_rows % 32 == 0 && test_random_int(random, 0, 1) == 1;
     return shape;
 }

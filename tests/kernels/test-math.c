@@ -94,6 +94,31 @@ test_half(void)
     g_assert_cmpuint(sundog_f32_to_f16(-INFINITY), ==, 0xfc00);
 }
 
+/* All codes against what OCP's format says of their bits, and the way back: the nearest, the even one in the
+ * middle. */
+static void
+test_e4m3(void)
+{
+    for (unsigned code = 0; code < 256; code++) {
+        int exponent = code >> 3 & 15;
+        double fraction = code & 7;
+        double size = exponent == 0 ? ldexp(fraction, -9) : ldexp(8 + fraction, exponent - 10);
+        float value = sundog_e4m3_to_f32((uint8_t)code);
+        g_assert_cmpfloat((double)value, ==, code & 128 ? -size : size);
+        g_assert_cmpint(signbit(value) != 0, ==, code >> 7);
+        if ((code & 127) >= 126)
+            continue;
+        g_assert_cmpuint(sundog_f32_to_e4m3(value), ==, code);
+        float next = sundog_e4m3_to_f32((uint8_t)(code + 1)), middle = (value + next) / 2;
+        g_assert_cmpuint(sundog_f32_to_e4m3(middle), ==, code + (code & 1));
+        g_assert_cmpuint(sundog_f32_to_e4m3(nextafterf(middle, value)), ==, code);
+        g_assert_cmpuint(sundog_f32_to_e4m3(nextafterf(middle, next)), ==, code + 1);
+    }
+    g_assert_cmpuint(sundog_f32_to_e4m3(463.9f), ==, 0x7e);
+    g_assert_cmpuint(sundog_f32_to_e4m3(-INFINITY), ==, 0xfe);
+    g_assert_cmpuint(sundog_f32_to_e4m3(1e-30f), ==, 0);
+}
+
 int
 main(int argc, char *argv[])
 {
@@ -103,5 +128,6 @@ main(int argc, char *argv[])
     g_test_add_func("/kernels/math/erf", test_erf);
     g_test_add_func("/kernels/math/sin-cos", test_sin_cos);
     g_test_add_func("/kernels/math/half", test_half);
+    g_test_add_func("/kernels/math/e4m3", test_e4m3);
     return g_test_run();
 }
