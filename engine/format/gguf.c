@@ -108,7 +108,7 @@ static void
 set_bytes(SundogReader *reader, SundogGgufTensor *tensor, uint64_t n_values)
 {
     uint64_t block_values, block_bytes;
-    if (!get_block(tensor->type, &block_values, &block_bytes))
+    if (tensor->type == SUNDOG_GGUF_F8 || !get_block(tensor->type, &block_values, &block_bytes))
         return;
     if (tensor->shape[0] % block_values != 0)
         sundog_reader_fail(reader, SUNDOG_FORMAT_ERROR_INVALID,

@@ -12,7 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Types of tensor data, with GGUF's own numbers. X(NAME, number, values a block, bytes a block) */
+/* Types of tensor data, with GGUF's own numbers; F8 is none of GGUF's but layout.h's, and in no file.
+ * X(NAME, number, values a block, bytes a block) */
 #define SUNDOG_GGUF_TYPES(X) \
     X(F32, 0, 1, 4)          \
     X(F16, 1, 1, 2)          \
@@ -45,7 +46,12 @@
     X(TQ2_0, 35, 256, 66)    \
     X(MXFP4, 39, 32, 17)     \
     X(NVFP4, 40, 64, 36)     \
-    X(Q1_0, 41, 128, 18)
+    X(Q1_0, 41, 128, 18)     \
+    X(F8, 0x53440008, 64, 68)
+
+/* A block of F8: d f32, then a code a column. */
+#define SUNDOG_F8_COLUMNS 64
+#define SUNDOG_F8_BYTES 68
 
 typedef enum {
 #define X(name, number, values, bytes) SUNDOG_GGUF_##name = number,

@@ -185,6 +185,27 @@ check_groups(const SundogHfGroups *groups, SundogHfPick pick, const SundogSource
            (found->shape[1] == n_rows || (is_vector && found->shape[0] == n_rows));
 }
 
+/* Whether a part can be had of rows in blocks: all but what goes into a row's values. */
+static bool
+takes_whole_rows(SundogHfPick pick)
+{
+    switch (pick) {
+    case SUNDOG_HF_WHOLE:
+    case SUNDOG_HF_FIRST_HALF:
+    case SUNDOG_HF_SECOND_HALF:
+    case SUNDOG_HF_FROM_THIRD:
+    case SUNDOG_HF_FIRST_PARTS:
+    case SUNDOG_HF_SECOND_PARTS:
+    case SUNDOG_HF_THIRD_PARTS:
+    case SUNDOG_HF_FOURTH_PARTS:
+    case SUNDOG_HF_THREE_PARTS:
+    case SUNDOG_HF_VALUES_OF_HEADS:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* Whether a tensor can have the part that is wanted of it. */
 static bool
 check_pick(const SundogHfGroups *groups, SundogHfPick pick, const SundogSourceTensor *found)
@@ -295,6 +316,11 @@ bool
 sundog_hf_pick(SundogSource *source, const SundogHfGroups *groups, const SundogHfTensor *row,
                const SundogSourceTensor *found, SundogSourceTensor *picked, GError **error)
 {
+    SundogSourceTensor wide;
+    if (found->type == SUNDOG_GGUF_F8 && !takes_whole_rows(row->pick)) {
+        sundog_rows_widen_f8(source, found, &wide);
+        found = &wide;
+    }
     if (!check_pick(groups, row->pick, found))
         return sundog_error_set(
             error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,

@@ -2,7 +2,8 @@
  * Floats of 8 bits: weight [rows, columns] F8_E4M3 or F8_E5M2, multiplied by a scale of the tensor, of each
  * row, or of each block of a grid whose size follows from its shape and the configured one:
  * weight_scale_inv (DeepSeek's name of what it multiplies by) or weight_scale. mxfp8 has the exponent + 127
- * of a power of two for each 32 columns of a row.
+ * of a power of two for each 32 columns of a row. Codes stay as they are where a scale is that of whole
+ * blocks of f8.
  */
 
 #include "engine/model/quantized-readers.h"
@@ -76,10 +77,25 @@ put_value(const Fp8 *fp8, uint8_t *row, uint64_t column, float value)
 }
 
 static void
+read_codes(const SundogRowReader *reader, uint64_t first_row, uint64_t n_rows, uint8_t *rows)
+{
+    const Fp8 *fp8 = (const Fp8 *)reader;
+    for (uint64_t row = first_row; row < first_row + n_rows; row++) {
+        const uint8_t *codes = fp8->weight->data + row * fp8->n_columns;
+        for (uint64_t column = 0; column < fp8->n_columns; column += SUNDOG_F8_COLUMNS) {
+            float scale = get_scale(fp8, row, column);
+            memcpy(rows, &scale, sizeof(scale));
+            memcpy(rows + sizeof(scale), codes + column, SUNDOG_F8_COLUMNS);
+            rows += sizeof(scale) + SUNDOG_F8_COLUMNS;
+        }
+    }
+}
+
+static void
 read_rows(const SundogRowReader *reader, uint64_t first_row, uint64_t n_rows, uint8_t *rows)
 {
     const Fp8 *fp8 = (const Fp8 *)reader;
-    size_t row_bytes = (size_t)fp8->n_columns * sundog_float_bytes(fp8->type);
+    size_t row_bytes = sundog_gguf_row_bytes(fp8->type, fp8->n_columns);
     for (uint64_t row = first_row; row < first_row + n_rows; row++, rows += row_bytes) {
         const uint8_t *codes = fp8->weight->data + row * fp8->n_columns;
         float scale = 0;
@@ -102,6 +118,9 @@ is_power_of_two(float scale)
 static uint32_t
 choose_type(const Fp8 *fp8)
 {
+    if (fp8->weight->dtype == SUNDOG_SAFETENSORS_F8_E4M3 &&
+        fp8->n_columns % SUNDOG_F8_COLUMNS == 0 && fp8->block_columns % SUNDOG_F8_COLUMNS == 0)
+        return SUNDOG_GGUF_F8;
     for (uint64_t i = 0; i < fp8->scale->n_values; i++)
         if (!is_power_of_two(get_scale_value(fp8->scale, i)))
             return SUNDOG_GGUF_F32;
@@ -170,19 +189,20 @@ sundog_quantized_read_fp8(SundogSource *source, const SundogQuantizedModule *mod
 {
     const SundogSafetensor *weight = module->parts[SUNDOG_PART_WEIGHT];
     const SundogSafetensor *inverse = module->parts[SUNDOG_PART_SCALE_INV];
-    Fp8 fp8 = {.reader = {read_rows},
-               .weight = weight,
+    Fp8 fp8 = {.weight = weight,
                .scale = inverse != NULL ? inverse : module->parts[SUNDOG_PART_SCALE]};
     if (weight->rank < 2 || weight->rank > 4 || fp8.scale == NULL ||
         !(sundog_part_is_float(fp8.scale) || is_exponent(fp8.scale)) ||
         !measure(&fp8, quantization))
         return sundog_quantized_refuse(module, "floats of 8 bits", error);
     fp8.type = choose_type(&fp8);
+    fp8.reader.read = fp8.type == SUNDOG_GGUF_F8 ? read_codes : read_rows;
     for (unsigned code = 0; code < N_CODES; code++)
         fp8.values[code] = get_value(weight->dtype, code);
     Fp8 *reader = sundog_source_own(source, g_memdup2(&fp8, sizeof(fp8)), g_free);
     *tensor = (SundogSourceTensor){.type = fp8.type,
-                                   .n_bytes = weight->n_values * sundog_float_bytes(fp8.type),
+                                   .n_bytes = weight->n_values / fp8.n_columns *
+                                              sundog_gguf_row_bytes(fp8.type, fp8.n_columns),
                                    .reader = &reader->reader};
     for (uint32_t i = 0; i < 4; i++)
         tensor->shape[i] = i < weight->rank ? weight->shape[weight->rank - 1 - i] : 1;

@@ -10,7 +10,8 @@
  *   integers with a scale and a minimum a group, scale q + minimum: Q4_1 up to 4 bits, Q5_1 at 5, under the
  *     same conditions for both
  *   columns in groups by a list (GPTQ's desc_act): F32, since neighbours do not share a scale
- *   floats of 8 bits with a scale a block, row or tensor: BF16 where all scales are powers of two
+ *   floats of 8 bits with a scale a block, row or tensor: F8 where they are e4m3 and each scale is that of
+ *     whole blocks of 64 columns, else BF16 where all scales are powers of two
  *   mxfp4: MXFP4; mxfp8: BF16; nvfp4: F32
  *
  * F32 holds the product of scale and stored number as float32 rounds it, which is what the reference

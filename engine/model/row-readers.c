@@ -237,6 +237,33 @@ sundog_rows_transpose(SundogSource *source, const SundogSourceTensor *whole,
     transposed->shape[1] = whole->shape[0];
 }
 
+/* --- Widened ------------------------------------------------------------------------------------ */
+
+static void
+read_f8(const SundogRowReader *reader, uint64_t first_row, uint64_t n_rows, uint8_t *rows)
+{
+    const SundogSourceTensor *f8 = &((const View *)reader)->whole;
+    size_t n_bytes = sundog_gguf_row_bytes(f8->type, f8->shape[0]) * (size_t)n_rows;
+    g_autofree uint8_t *blocks = g_malloc(n_bytes);
+    sundog_rows_copy(f8, first_row, n_rows, blocks);
+    for (size_t at = 0; at < n_bytes; at += SUNDOG_F8_BYTES) {
+        float d, values[SUNDOG_F8_COLUMNS];
+        memcpy(&d, blocks + at, sizeof(d));
+        for (size_t i = 0; i < SUNDOG_F8_COLUMNS; i++)
+            values[i] = d * sundog_float_from_e4m3(blocks[at + sizeof(d) + i]);
+        memcpy(rows, values, sizeof(values));
+        rows += sizeof(values);
+    }
+}
+
+void
+sundog_rows_widen_f8(SundogSource *source, const SundogSourceTensor *f8, SundogSourceTensor *wide)
+{
+    make_view(source, f8, 0, read_f8, wide);
+    wide->type = SUNDOG_GGUF_F32;
+    wide->n_bytes = count_rows(f8) * f8->shape[0] * sizeof(float);
+}
+
 /* --- Computed from each value ------------------------------------------------------------------- */
 
 typedef struct {

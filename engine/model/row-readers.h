@@ -29,6 +29,9 @@ void sundog_rows_every_second_value(SundogSource *source, const SundogSourceTens
 /* Each matrix of a stack of plain floats with its rows as columns. */
 void sundog_rows_transpose(SundogSource *source, const SundogSourceTensor *whole,
                            SundogSourceTensor *transposed);
+/* Rows of F8 as F32. */
+void sundog_rows_widen_f8(SundogSource *source, const SundogSourceTensor *f8,
+                          SundogSourceTensor *wide);
 /* A function of each value in float32, of a tensor of plain floats. */
 void sundog_rows_map(SundogSource *source, const SundogSourceTensor *plain,
                      float (*function)(float), SundogSourceTensor *mapped);

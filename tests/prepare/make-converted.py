@@ -10,6 +10,7 @@ this script's, since random models have no tokenizer. Prompts are longer than a 
 any window together. Needs torch, transformers, tokenizers and what the converter needs.
 """
 
+import functools
 import json
 import logging
 import os
@@ -334,6 +335,8 @@ SAVED |= {
                     'rope_parameters': {
                         'rope_type': 'yarn', 'rope_theta': 150000.0, 'factor': 8.0, 'beta_fast': 32.0,
                         'beta_slow': 1.0, 'truncate': False, 'original_max_position_embeddings': 32}}),
+    # Codes stay as they are in blocks of 64 columns, alone and beside matrices of other widths.
+    'hf-qwen3-fp8': ('Qwen3', 'Qwen3ForCausalLM', {'hidden_size': 64, 'intermediate_size': 192}),
     'hf-llama-gptq': ('Llama', 'LlamaForCausalLM',
                       {**SMALL, 'hidden_size': 64, 'intermediate_size': 96, 'head_dim': 32}),
     'hf-qwen3moe': ('Qwen3Moe', 'Qwen3MoeForCausalLM',
@@ -509,22 +512,24 @@ def quantize_gptq(model):
     return parts, {'quant_method': 'gptq', 'bits': 4, 'group_size': 32, 'desc_act': False}
 
 
-def quantize_fp8(model):
-    """The projections as DeepSeek publishes them, but in blocks of 12 by 20."""
+def quantize_fp8(model, block):
+    """The projections as DeepSeek publishes them, in blocks of so many rows and columns."""
     parts = {}
     for name, parameter in model.named_parameters():
         if '_proj' not in name or parameter.ndim != 2 or 'experts' in name:
             continue
         rows, columns = parameter.shape
         codes = (torch.randn(rows, columns) * 60).to(torch.float8_e4m3fn)
-        scales = torch.rand(-(-rows // 12), -(-columns // 20)) * 0.005 + 0.001
-        wide = scales.repeat_interleave(12, 0)[:rows].repeat_interleave(20, 1)[:, :columns]
+        scales = torch.rand(-(-rows // block[0]), -(-columns // block[1])) * 0.005 + 0.001
+        wide = scales.repeat_interleave(block[0], 0)[:rows].repeat_interleave(block[1], 1)[:, :columns]
         parameter.copy_(codes.float() * wide)
         parts[name] = {name: codes, name + '_scale_inv': scales}
-    return parts, {'quant_method': 'fp8', 'fmt': 'e4m3', 'weight_block_size': [12, 20]}
+    return parts, {'quant_method': 'fp8', 'fmt': 'e4m3', 'weight_block_size': block}
 
 
-QUANTIZERS = {'hf-deepseek3': quantize_fp8, 'hf-gpt-oss': quantize_mxfp4, 'hf-llama-gptq': quantize_gptq}
+QUANTIZERS = {'hf-deepseek3': functools.partial(quantize_fp8, block=[12, 20]),
+              'hf-qwen3-fp8': functools.partial(quantize_fp8, block=[32, 64]),
+              'hf-gpt-oss': quantize_mxfp4, 'hf-llama-gptq': quantize_gptq}
 
 
 def replace_parts(folder, parts, quantization):
