@@ -22,7 +22,7 @@ static const GOptionEntry options[] = {
     {"activations", 0, 0, G_OPTION_ARG_STRING, &activations,
      "int8 (the default, fast) or exact: f32 on the host, bf16 on a GPU", "KIND"},
     {"weights", 0, 0, G_OPTION_ARG_STRING, &weights,
-     "q8 or q4: quantize matrices of floats; as they are by default", "KIND"},
+     "q8, q4 or fp8: quantize matrices of floats; as they are by default", "KIND"},
     {"cache", 0, 0, G_OPTION_ARG_STRING, &cache,
      "q8: keep keys and values in 8 bits, in 56 % of the memory; floats by default", "KIND"},
     {"output", 'o', 0, G_OPTION_ARG_FILENAME, &output, "name in the library, or a folder's path",
@@ -130,6 +130,15 @@ tell_done(const char *name, const char *folder, bool is_for_text, double seconds
     sundog_terminal_print_json(object);
 }
 
+static SundogWeights
+find_weights(const char *text)
+{
+    return strcmp(text, "q8") == 0    ? SUNDOG_WEIGHTS_Q8
+           : strcmp(text, "q4") == 0  ? SUNDOG_WEIGHTS_Q4
+           : strcmp(text, "fp8") == 0 ? SUNDOG_WEIGHTS_F8
+                                      : SUNDOG_WEIGHTS_KEEP;
+}
+
 static bool
 read_options(SundogPrepareOptions *prepare, GError **error)
 {
@@ -143,9 +152,9 @@ read_options(SundogPrepareOptions *prepare, GError **error)
         g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
                     "--activations %s int8 or %s, not \"%s\"", is_host ? "is" : "on a GPU is",
                     exact, activations);
-    else if (weights != NULL && strcmp(weights, "q8") != 0 && strcmp(weights, "q4") != 0)
+    else if (weights != NULL && find_weights(weights) == SUNDOG_WEIGHTS_KEEP)
         g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                    "--weights is q8 or q4, not \"%s\"", weights);
+                    "--weights is q8, q4 or fp8, not \"%s\"", weights);
     else if (cache != NULL && strcmp(cache, "q8") != 0)
         g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "--cache is q8, not \"%s\"",
                     cache);
@@ -156,7 +165,7 @@ read_options(SundogPrepareOptions *prepare, GError **error)
         prepare->activations =
             g_strcmp0(activations, exact) == 0 ? SUNDOG_ACTIVATIONS_F32 : SUNDOG_ACTIVATIONS_INT8;
         if (weights != NULL)
-            prepare->weights = weights[1] == '8' ? SUNDOG_WEIGHTS_Q8 : SUNDOG_WEIGHTS_Q4;
+            prepare->weights = find_weights(weights);
         if (cache != NULL)
             prepare->cache = SUNDOG_CACHE_Q8;
         prepare->max_context = (uint32_t)max_context;

@@ -10,8 +10,6 @@
 
 #define BLOCK 32
 #define BLOCKS_256 8 /* in the encodings that share a scale over 256 */
-#define Q8_0_BYTES 34
-#define Q4_1_BYTES 20
 
 /* Values of a block are d q + m. */
 typedef struct {
@@ -101,14 +99,6 @@ sundog_cuda_type(uint32_t type)
     }
 }
 
-static void
-add_error(float value, float found, SundogQuantizationError *error)
-{
-    double difference = (double)value - (double)found;
-    error->difference += difference * difference;
-    error->norm += (double)value * (double)value;
-}
-
 static int
 find_integer(float value, Line line)
 {
@@ -131,7 +121,7 @@ write_q8_0(Line line, const float *values, uint8_t *block, SundogQuantizationErr
     for (int i = 0; i < BLOCK; i++) {
         int q = find_integer(values[i], line);
         block[2 + i] = (uint8_t)q;
-        add_error(values[i], d * (float)q, error);
+        sundog_quantization_error_add(error, values[i], d * (float)q);
     }
     return isfinite(d);
 }
@@ -144,7 +134,7 @@ write_q4_1(Line line, const float *values, uint8_t *block, SundogQuantizationErr
     for (int i = 0; i < BLOCK; i++) {
         int q = find_integer(values[i], line);
         block[4 + i % (BLOCK / 2)] |= (uint8_t)(i < BLOCK / 2 ? q : q << 4);
-        add_error(values[i], fmaf(d, (float)q, m), error);
+        sundog_quantization_error_add(error, values[i], fmaf(d, (float)q, m));
     }
     return isfinite(d) && isfinite(m);
 }
@@ -157,7 +147,7 @@ write_bf16(const float *values, int64_t n_columns, uint8_t *converted,
     for (int64_t k = 0; k < n_columns; k++) {
         uint16_t half = sundog_f32_to_bf16(values[k]);
         memcpy(converted + 2 * k, &half, sizeof half);
-        add_error(values[k], sundog_bf16_to_f32(half), error);
+        sundog_quantization_error_add(error, values[k], sundog_bf16_to_f32(half));
         is_finite = is_finite && isfinite(sundog_bf16_to_f32(half));
     }
     return is_finite;
@@ -173,9 +163,9 @@ sundog_convert_row(uint32_t from, const uint8_t *row, const float *values, int64
     for (int64_t b = 0; b < n_columns / BLOCK; b++) {
         Line line = find_line(from, row, b);
         const float *block = values + b * BLOCK;
-        is_finite &= to == SUNDOG_GGUF_Q8_0
-                         ? write_q8_0(line, block, converted + b * Q8_0_BYTES, error)
-                         : write_q4_1(line, block, converted + b * Q4_1_BYTES, error);
+        is_finite &= to == SUNDOG_GGUF_Q8_0 ? write_q8_0(line, block, converted, error)
+                                            : write_q4_1(line, block, converted, error);
+        converted += sundog_gguf_row_bytes(to, BLOCK);
     }
     return is_finite;
 }

@@ -84,7 +84,9 @@ find_type(const SundogProgram *program, SundogBufferId id, const SundogTensor *t
     if (weights == SUNDOG_WEIGHTS_KEEP || uses->is_router[id])
         return tensor->type;
     bool is_table = count_rows(program, id) == uses->n_vocabulary;
-    return sundog_quantized_type(tensor, weights == SUNDOG_WEIGHTS_Q4 && !is_table);
+    if (is_table)
+        weights = weights == SUNDOG_WEIGHTS_F8 ? SUNDOG_WEIGHTS_KEEP : SUNDOG_WEIGHTS_Q8;
+    return sundog_quantized_type(tensor, weights);
 }
 
 static SundogLayout

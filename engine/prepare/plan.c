@@ -158,7 +158,7 @@ has_quantized(GHashTable *tensors, const SundogPrepareOptions *options)
 {
     GHashTableIter iter;
     gpointer tensor;
-    bool found = options->weights != SUNDOG_WEIGHTS_KEEP;
+    bool found = options->weights == SUNDOG_WEIGHTS_Q8 || options->weights == SUNDOG_WEIGHTS_Q4;
     g_hash_table_iter_init(&iter, tensors);
     while (!found && g_hash_table_iter_next(&iter, NULL, &tensor))
         found = sundog_layout_is_quantized(
@@ -273,7 +273,8 @@ describe_cache(SundogPlan *plan, const SundogModelDimensions *dimensions)
 static uint32_t
 find_packed_type(const SundogTensor *tensor, SundogLayout layout)
 {
-    static const uint32_t others[] = {SUNDOG_GGUF_Q8_0, SUNDOG_GGUF_Q4_1, SUNDOG_GGUF_BF16};
+    static const uint32_t others[] = {SUNDOG_GGUF_Q8_0, SUNDOG_GGUF_Q4_1, SUNDOG_GGUF_BF16,
+                                      SUNDOG_GGUF_F8};
     if (tensor == NULL || layout == SUNDOG_LAYOUT_DENSE_F32 ||
         layout == sundog_layout_for_gguf_type(tensor->type) ||
         layout == sundog_layout_for_cuda(tensor->type))

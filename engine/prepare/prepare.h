@@ -22,6 +22,7 @@ typedef enum {
     SUNDOG_WEIGHTS_KEEP,
     SUNDOG_WEIGHTS_Q8, /* Q8_0 */
     SUNDOG_WEIGHTS_Q4, /* Q4_1; tables of the vocabulary Q8_0 */
+    SUNDOG_WEIGHTS_F8, /* layout.h's f8; tables of the vocabulary stay as they are */
 } SundogWeights;
 
 /* How keys and values are kept. */

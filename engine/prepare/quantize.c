@@ -1,32 +1,58 @@
-/* Rows of floats in blocks of 32. Scales are rounded to half precision before values are, so that the
+/* Rows of floats in blocks. Scales are rounded to half precision before values are, so that the
  * rounding of the scale costs nothing. */
 
 #include "engine/prepare/quantize.h"
 
 #include "engine/format/gguf.h"
+#include "kernels/contract/layout.h"
 #include "kernels/contract/math.h"
 
 #define BLOCK 32
-#define Q8_0_BYTES 34 /* d f16, 32 signed bytes */
-#define Q4_1_BYTES 20 /* d f16, m f16, 16 bytes: low nibbles are values 0 to 15 */
 #define Q4_1_MOST 15
+#define F8_MOST 448.0f
 /* Ranges that are tried for Q4_1: the values' own, and some that leave the outermost out. */
 #define N_RANGES 10
 #define RANGE_STEP 0.03f
 
 uint32_t
-sundog_quantized_type(const SundogTensor *tensor, bool is_q4)
+sundog_quantized_type(const SundogTensor *tensor, SundogWeights weights)
 {
+    uint64_t block = weights == SUNDOG_WEIGHTS_F8 ? SUNDOG_F8_COLUMNS : BLOCK;
     bool is_float = tensor->type == SUNDOG_GGUF_F32 || tensor->type == SUNDOG_GGUF_F16 ||
-                    tensor->type == SUNDOG_GGUF_BF16;
-    if (!is_float || tensor->n_columns % BLOCK != 0)
+                    tensor->type == SUNDOG_GGUF_BF16 || tensor->type == SUNDOG_GGUF_F8;
+    if (!is_float || tensor->n_columns % block != 0)
         return tensor->type;
-    return is_q4 ? SUNDOG_GGUF_Q4_1 : SUNDOG_GGUF_Q8_0;
+    switch (weights) {
+    case SUNDOG_WEIGHTS_Q8:
+        return SUNDOG_GGUF_Q8_0;
+    case SUNDOG_WEIGHTS_Q4:
+        return SUNDOG_GGUF_Q4_1;
+    case SUNDOG_WEIGHTS_F8:
+        return SUNDOG_GGUF_F8;
+    case SUNDOG_WEIGHTS_KEEP:
+        break;
+    }
+    return tensor->type;
+}
+
+static void
+widen_f8(const uint8_t *row, int64_t n_columns, float *values)
+{
+    for (int64_t k = 0; k < n_columns; k += SUNDOG_F8_COLUMNS, row += SUNDOG_F8_BYTES) {
+        float d;
+        memcpy(&d, row, sizeof d);
+        for (int64_t i = 0; i < SUNDOG_F8_COLUMNS; i++)
+            values[k + i] = d * sundog_e4m3_to_f32(row[sizeof d + (size_t)i]);
+    }
 }
 
 void
 sundog_widen_row(uint32_t type, const uint8_t *row, int64_t n_columns, float *values)
 {
+    if (type == SUNDOG_GGUF_F8) {
+        widen_f8(row, n_columns, values);
+        return;
+    }
     for (int64_t k = 0; k < n_columns; k++) {
         uint16_t half;
         if (type == SUNDOG_GGUF_F32) {
@@ -44,14 +70,19 @@ round_to(float value, int least, int most)
     return (int)CLAMP(rintf(value), (float)least, (float)most);
 }
 
-static void
-add_error(const float *x, const float *found, SundogQuantizationError *error)
+void
+sundog_quantization_error_add(SundogQuantizationError *error, float value, float found)
 {
-    for (int i = 0; i < BLOCK; i++) {
-        double difference = (double)x[i] - (double)found[i];
-        error->difference += difference * difference;
-        error->norm += (double)x[i] * (double)x[i];
-    }
+    double difference = (double)value - (double)found;
+    error->difference += difference * difference;
+    error->norm += (double)value * (double)value;
+}
+
+static void
+add_errors(const float *x, const float *found, int n, SundogQuantizationError *error)
+{
+    for (int i = 0; i < n; i++)
+        sundog_quantization_error_add(error, x[i], found[i]);
 }
 
 static bool
@@ -68,8 +99,23 @@ quantize_q8_0(const float *x, uint8_t *block, SundogQuantizationError *error)
         block[2 + i] = (uint8_t)q;
         found[i] = d * (float)q;
     }
-    add_error(x, found, error);
+    add_errors(x, found, BLOCK, error);
     return isfinite(d);
+}
+
+static bool
+quantize_f8(const float *x, uint8_t *block, SundogQuantizationError *error)
+{
+    float amax = 0, found[SUNDOG_F8_COLUMNS];
+    for (int i = 0; i < SUNDOG_F8_COLUMNS; i++)
+        amax = MAX(amax, fabsf(x[i]));
+    float d = amax / F8_MOST;
+    memcpy(block, &d, sizeof d);
+    for (int i = 0; i < SUNDOG_F8_COLUMNS; i++)
+        block[sizeof d + (size_t)i] = sundog_f32_to_e4m3(d > 0 ? x[i] / d : 0);
+    widen_f8(block, SUNDOG_F8_COLUMNS, found);
+    add_errors(x, found, SUNDOG_F8_COLUMNS, error);
+    return true;
 }
 
 /* A line that values are put on: d q + m, with q from 0 to 15. */
@@ -110,7 +156,7 @@ put_on_line(const float *x, Line *line, uint8_t *q, float *found)
             line->d != 0 ? (uint8_t)round_to((x[i] - line->m) * (1.0f / line->d), 0, Q4_1_MOST) : 0;
         found[i] = fmaf(line->d, (float)q[i], line->m);
     }
-    add_error(x, found, &error);
+    add_errors(x, found, BLOCK, &error);
     return error.difference;
 }
 
@@ -148,7 +194,7 @@ quantize_q4_1(const float *x, uint8_t *block, SundogQuantizationError *error)
         }
     }
     put_on_line(x, &best, q, found);
-    add_error(x, found, error);
+    add_errors(x, found, BLOCK, error);
     write_q4_1(q, best, block);
     return isfinite(best.d) && isfinite(best.m);
 }
@@ -157,12 +203,15 @@ bool
 sundog_quantize_row(uint32_t type, const float *values, int64_t n_columns, uint8_t *row,
                     SundogQuantizationError *error)
 {
-    bool is_q4 = type == SUNDOG_GGUF_Q4_1, ok = true;
+    bool ok = true;
     for (int64_t k = 0; k < n_columns; k++)
         ok = ok && isfinite(values[k]);
-    for (int64_t k = 0; k < n_columns && ok; k += BLOCK) {
-        ok = is_q4 ? quantize_q4_1(values + k, row, error) : quantize_q8_0(values + k, row, error);
-        row += is_q4 ? Q4_1_BYTES : Q8_0_BYTES;
+    int64_t block = type == SUNDOG_GGUF_F8 ? SUNDOG_F8_COLUMNS : BLOCK;
+    for (int64_t k = 0; k < n_columns && ok; k += block) {
+        ok = type == SUNDOG_GGUF_F8     ? quantize_f8(values + k, row, error)
+             : type == SUNDOG_GGUF_Q4_1 ? quantize_q4_1(values + k, row, error)
+                                        : quantize_q8_0(values + k, row, error);
+        row += sundog_gguf_row_bytes(type, (uint64_t)block);
     }
     return ok;
 }

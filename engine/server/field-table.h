@@ -187,7 +187,7 @@
     X(TOOL_CHOICE_OBJECT, "tool_choice", OBJECT, 0, 0, SUNDOG_NO_DEFAULT,                         \
       "its type is auto, any, none or tool")                                                      \
     X(TOOLS, "tools", LIST, 0, 0, SUNDOG_NO_DEFAULT, "the functions that may be called")          \
-    X(WEIGHTS, "weights", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "q8 or q4")
+    X(WEIGHTS, "weights", TEXT, 0, 0, SUNDOG_NO_DEFAULT, "q8, q4 or fp8")
 
 #define SUNDOG_FIELDS(X)     \
     SUNDOG_NUMBER_FIELDS(X)  \

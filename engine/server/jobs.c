@@ -395,9 +395,9 @@ read_request(JsonObject *object, Request *request, SundogApiError **error)
         return sundog_api_error_set(error, SUNDOG_API_ERROR_INVALID_VALUE, "activations",
                                     "activations", "it is int8 or f32", NULL);
     if (request->weights && strcmp(request->weights, "q8") != 0 &&
-        strcmp(request->weights, "q4") != 0)
+        strcmp(request->weights, "q4") != 0 && strcmp(request->weights, "fp8") != 0)
         return sundog_api_error_set(error, SUNDOG_API_ERROR_INVALID_VALUE, "weights", "weights",
-                                    "it is q8 or q4", NULL);
+                                    "it is q8, q4 or fp8", NULL);
     if (request->cache && strcmp(request->cache, "q8") != 0)
         return sundog_api_error_set(error, SUNDOG_API_ERROR_INVALID_VALUE, "cache", "cache",
                                     "it is q8", NULL);
