@@ -11,11 +11,12 @@ struct _SundogContextMeter {
     GObject parent_instance;
     SundogClient *client;
     SundogServerFeed *feed;
+    SundogShelf *shelf;
+    SundogChat *chat;
     GCancellable *cancellable;
     char *text;
     unsigned timer;
     int n_answer;
-    int n_total_answer; /* of the core that wrote the last answer */
     int n_text;
 };
 
@@ -30,6 +31,19 @@ tell(SundogContextMeter *self)
     g_signal_emit(self, signals[CHANGED], 0);
 }
 
+static const char *
+get_core(SundogContextMeter *self)
+{
+    return sundog_shelf_choose_core(self->shelf, self->chat ? self->chat->core : NULL);
+}
+
+void
+sundog_context_meter_set_chat(SundogContextMeter *meter, SundogChat *chat)
+{
+    g_set_object(&meter->chat, chat);
+    tell(meter);
+}
+
 void
 sundog_context_meter_set_answer(SundogContextMeter *meter, SundogMessage *last)
 {
@@ -40,7 +54,6 @@ sundog_context_meter_set_answer(SundogContextMeter *meter, SundogMessage *last)
     double read = sundog_json_get_number(object, "prompt_tokens", 0);
     double written = sundog_json_get_number(object, "completion_tokens", 0);
     meter->n_answer = (int)sundog_json_get_number(object, "context_used", read + written);
-    meter->n_total_answer = (int)sundog_json_get_number(object, "context_length", 0);
     tell(meter);
 }
 
@@ -61,7 +74,10 @@ on_timer(gpointer user_data)
 {
     SundogContextMeter *self = user_data;
     self->timer = 0;
+    const char *core = get_core(self);
     g_autoptr(JsonObject) object = json_object_new();
+    if (core)
+        json_object_set_string_member(object, "model", core);
     json_object_set_string_member(object, "content", self->text);
     json_object_set_boolean_member(object, "add_special", FALSE);
     g_autoptr(JsonNode) body = json_node_init_object(json_node_alloc(), object);
@@ -96,8 +112,12 @@ sundog_context_meter_get_used(SundogContextMeter *meter)
 int
 sundog_context_meter_get_total(SundogContextMeter *meter)
 {
-    JsonObject *engine = sundog_server_feed_get_engine(meter->feed);
-    return (int)sundog_json_get_number(engine, "context_length", meter->n_total_answer);
+    const char *core = get_core(meter);
+    JsonObject *engine = sundog_server_feed_find_engine(meter->feed, core);
+    /* One that is not loaded is known by what it was made for. */
+    double made_for =
+        sundog_json_get_number(sundog_shelf_find_core(meter->shelf, core), "context_length", 0);
+    return (int)sundog_json_get_number(engine, "context_length", made_for);
 }
 
 static void
@@ -109,6 +129,8 @@ sundog_context_meter_finalize(GObject *object)
     g_free(self->text);
     g_object_unref(self->client);
     g_object_unref(self->feed);
+    g_object_unref(self->shelf);
+    g_clear_object(&self->chat);
     G_OBJECT_CLASS(sundog_context_meter_parent_class)->finalize(object);
 }
 
@@ -126,11 +148,13 @@ sundog_context_meter_init(SundogContextMeter *self)
 }
 
 SundogContextMeter *
-sundog_context_meter_new(SundogClient *client, SundogServerFeed *feed)
+sundog_context_meter_new(SundogClient *client, SundogServerFeed *feed, SundogShelf *shelf)
 {
     SundogContextMeter *self = g_object_new(SUNDOG_TYPE_CONTEXT_METER, NULL);
     self->client = g_object_ref(client);
     self->feed = g_object_ref(feed);
+    self->shelf = g_object_ref(shelf);
     g_signal_connect_object(feed, "state", G_CALLBACK(tell), self, G_CONNECT_SWAPPED);
+    g_signal_connect_object(shelf, "changed", G_CALLBACK(tell), self, G_CONNECT_SWAPPED);
     return self;
 }

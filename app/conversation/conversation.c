@@ -295,6 +295,7 @@ sundog_conversation_open(SundogConversation *conversation, SundogChat *chat)
     sundog_message_list_set_messages(conversation->list,
                                      g_ptr_array_new_with_free_func(g_object_unref));
     sundog_composer_set_chat(conversation->composer, chat);
+    sundog_context_meter_set_chat(conversation->meter, chat);
     sundog_welcome_set_chat(conversation->welcome, chat);
     reload(conversation);
 }
@@ -418,7 +419,8 @@ sundog_conversation_init(SundogConversation *self)
 {
     SundogApplication *application = sundog_application_get();
     self->meter = sundog_context_meter_new(sundog_application_get_client(application),
-                                           sundog_application_get_feed(application));
+                                           sundog_application_get_feed(application),
+                                           sundog_application_get_shelf(application));
     g_signal_connect_swapped(self->meter, "changed", G_CALLBACK(on_context), self);
     gtk_widget_init_template(GTK_WIDGET(self));
     g_signal_connect_object(get_chats(), "generation", G_CALLBACK(on_generation), self,

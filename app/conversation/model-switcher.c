@@ -86,18 +86,31 @@ make_row(SundogModelSwitcher *self, JsonObject *core, bool chosen)
     return row;
 }
 
+/* The core whose row has the keyboard's focus, or NULL; owned by the caller. */
+static char *
+dup_focused(SundogModelSwitcher *self)
+{
+    GtkWidget *row = gtk_widget_get_focus_child(GTK_WIDGET(self->list));
+    return row ? g_strdup(g_object_get_data(G_OBJECT(row), "core")) : NULL;
+}
+
 static void
 fill_list(SundogModelSwitcher *self, const char *chosen)
 {
     JsonArray *cores = sundog_shelf_get_cores(get_shelf());
+    g_autofree char *focused = dup_focused(self);
     GtkWidget *row;
     while ((row = gtk_widget_get_first_child(GTK_WIDGET(self->list))) != NULL)
         gtk_list_box_remove(self->list, row);
     for (unsigned i = 0; cores && i < json_array_get_length(cores); i++) {
         JsonObject *core = sundog_json_get_element(cores, i);
         const char *name = sundog_json_get_string(core, "name", "");
-        if (core && sundog_shelf_is_for_chats(core))
-            gtk_list_box_append(self->list, make_row(self, core, g_strcmp0(name, chosen) == 0));
+        if (!core || !sundog_shelf_is_for_chats(core))
+            continue;
+        row = make_row(self, core, g_strcmp0(name, chosen) == 0);
+        gtk_list_box_append(self->list, row);
+        if (g_strcmp0(name, focused) == 0)
+            gtk_widget_grab_focus(row);
     }
 }
 

@@ -100,8 +100,9 @@ class State:
         self.port = 0
 
     def state(self):
+        loaded = next((core for core in self.cores if core["name"] == self.core), CORE)
         engine = {"state": "ready" if self.core else "none", "core": self.core, "phase": None, "progress": 1.0,
-                  "message": None, "context_length": 8192, "memory_bytes": 310000000 if self.core else 0,
+                  "message": None, "context_length": loaded["context_length"], "memory_bytes": 310000000 if self.core else 0,
                   "restarts": 0}
         engines = [engine] if self.core else []
         return {"version": "0.1.0", "pid": os.getpid(), "port": self.port, "address": "127.0.0.1",

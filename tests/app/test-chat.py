@@ -132,6 +132,37 @@ def think(app):
     app.answered()
 
 
+SMALL, LARGE = "SmolLM2 135M Instruct", "Qwen2.5 Coder 0.5B"
+
+
+def choose_model(app, before, after):
+    app.press(f"Model: {before}")
+    either = re.compile(f"^({SMALL}|{LARGE})$")
+    app.expect_focus(either, "list item")
+    app.key("Home" if after == SMALL else "End")
+    app.expect_focus(after, "list item")
+    app.key("Return")
+    app.expect(f"Model: {after}")
+
+
+def context(app):
+    """A chat's meter is of its own model's context, whichever was asked last."""
+    app.expect(re.compile(r"^\d+ of 8192 tokens of context$"))
+    choose_model(app, SMALL, LARGE)
+    app.expect(re.compile(r"^\d+ of 32768 tokens of context$"))
+    app.key("ctrl+n")
+    choose_model(app, LARGE, SMALL)
+    app.key("ctrl+l")
+    app.expect_focus("Message", "text")
+    app.send("slow 3")
+    app.answered()
+    app.expect(re.compile(r"^\d+ of 8192 tokens of context$"))
+    app.key("ctrl+k", "Tab", "Down", "Return")
+    app.expect(f"Model: {LARGE}")
+    app.expect(re.compile(r"^\d+ of 32768 tokens of context$"))
+    choose_model(app, LARGE, SMALL)
+
+
 def undo(app, toast, chats):
     """It is offered for six seconds, too short for a look at all of the window where the machine is slow."""
     app.expect("“A better name” was deleted", root=toast)
@@ -268,7 +299,7 @@ def small_and_dark(app):
 def main():
     app = Desktop()
     app.start()
-    steps = (first_answer, input_method, stop_in_every_phase, queue, branches, errors, think, sidebar, pages, windows, names,
+    steps = (first_answer, input_method, stop_in_every_phase, queue, branches, errors, think, context, sidebar, pages, windows, names,
              small_and_dark)
     for step in steps:
         print(step.__name__, flush=True)
