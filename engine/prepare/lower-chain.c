@@ -236,7 +236,7 @@ add_links(SundogLowering *lowering, SundogDraft *draft, const Chain *chain)
 static bool
 suits_lowering(const SundogLowering *lowering)
 {
-    return lowering->rounds && lowering->waits &&
+    return lowering->rounds && lowering->waits && !lowering->kind->is_alike &&
            lowering->kind->max_tokens <= SUNDOG_CUDA_CHAIN_MAX_TOKENS;
 }
 

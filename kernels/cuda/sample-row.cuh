@@ -23,6 +23,7 @@
 #define N_FEW 4096
 /* Logits of a thread on their way at once. */
 #define N_AHEAD 4
+#define N_AT_ONCE 8
 /* Of the vocabulary, for the draw. */
 #define N_STRETCHES (2 * THREADS)
 
@@ -143,6 +144,27 @@ visit_tokens(const Row &row, Visit visit)
     }
 }
 
+/* The same for little work, of which several fit the registers at once. */
+template <class Visit>
+INLINE void
+skim_tokens(const Row &row, Visit visit)
+{
+    int token = threadIdx.x;
+#pragma unroll 1
+    for (; token + (N_AT_ONCE - 1) * THREADS < row.n; token += N_AT_ONCE * THREADS) {
+        float logits[N_AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < N_AT_ONCE; i++)
+            logits[i] = __ldcg(row.logits + token + i * THREADS);
+#pragma unroll
+        for (int i = 0; i < N_AT_ONCE; i++)
+            visit(token + i * THREADS, logits[i]);
+    }
+#pragma unroll 1
+    for (; token < row.n; token += THREADS)
+        visit(token, __ldcg(row.logits + token));
+}
+
 /* The weight of a token, 0 where a filter leaves it out. */
 INLINE int64_t
 find_weight(const Row &row, const Kept &kept, int token, float logit)
@@ -213,7 +235,7 @@ find_best(Row &row, Room &room)
         room.extremes[1] = INT32_MAX;
     }
     __syncthreads();
-    visit_tokens(row, [&](int, float logit) {
+    skim_tokens(row, [&](int, float logit) {
         int order = sundog_score_order(logit);
         greatest = max(greatest, order);
         least = min(least, order);
@@ -232,7 +254,8 @@ INLINE Sum
 total_weight(const Row &row, const Kept &kept, Room &room)
 {
     Sum sum = 0;
-    visit_tokens(row, [&](int i, float logit) { sum += (Sum)find_weight(row, kept, i, logit); });
+    for (int i = threadIdx.x; i < row.n; i += THREADS)
+        sum += (Sum)find_weight(row, kept, i, __ldcg(row.logits + i));
     return block_total(sum, room);
 }
 
@@ -389,7 +412,7 @@ find_bound(const Row &row, int k, Room &room)
     uint64_t best = 0;
     if (k > THREADS)
         return 0;
-    visit_tokens(
+    skim_tokens(
         row, [&](int i, float logit) { best = max((Sum)best, (Sum)sundog_score_key(logit, i)); });
     Span span = {0, ~0ull, (Sum)k};
     while (span.low < span.high)

@@ -80,8 +80,8 @@ first_best(const Row &row, Room &room)
     if (threadIdx.x == 0)
         room.token = INT32_MAX;
     __syncthreads();
-    visit_tokens(row,
-                 [&](int i, float logit) { first = logit == row.best ? min(first, i) : first; });
+    skim_tokens(row,
+                [&](int i, float logit) { first = logit == row.best ? min(first, i) : first; });
     atomicMin(&room.token, __reduce_min_sync(~0u, first));
     __syncthreads();
     return room.token;
