@@ -1,6 +1,7 @@
 /*
  * sundog-engine CORE --keys FOLDER [--threads N] [--context N] [--cache-bytes N]
  *                    [--records FOLDER --record-bytes N] [--gap-ms N] [--draft CORE]
+ *                    [--ladder N,…] [--alike]
  *
  * The child process that owns one core: frames on standard input and output, words for a person on
  * standard error. Says HELLO, loads, says READY or why not, answers requests, and ends when its input
@@ -37,6 +38,10 @@ typedef struct {
     int64_t record_bytes;
     int64_t gap_ms;
     char *draft;
+    char *ladder_text;
+    int32_t ladder[SUNDOG_REPLAY_MAX_RUNGS];
+    uint32_t n_rungs;
+    gboolean is_alike;
 } Arguments;
 
 /* Everything between opening a core and running its steps, in the order in which it is made. */
@@ -64,6 +69,26 @@ static void
 complain(const char *text)
 {
     fprintf(stderr, "sundog-engine: %s\n", text);
+}
+
+/* Numbers that rise, with commas between them. */
+static bool
+parse_ladder(Arguments *arguments, GError **error)
+{
+    g_auto(GStrv) words = g_strsplit(arguments->ladder_text ? arguments->ladder_text : "", ",", -1);
+    for (char **word = words; *word; word++) {
+        guint64 n;
+        int32_t least = arguments->n_rungs > 0 ? arguments->ladder[arguments->n_rungs - 1] + 1 : 1;
+        if (arguments->n_rungs == SUNDOG_REPLAY_MAX_RUNGS) {
+            g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                        "--ladder has more than %d sizes", SUNDOG_REPLAY_MAX_RUNGS);
+            return false;
+        }
+        if (!g_ascii_string_to_unsigned(*word, 10, (guint64)least, UINT16_MAX, &n, error))
+            return false;
+        arguments->ladder[arguments->n_rungs++] = (int32_t)n;
+    }
+    return true;
 }
 
 static bool
@@ -106,13 +131,17 @@ parse_arguments(Arguments *arguments, int *argc, char ***argv, GError **error)
          "between tokens while prompts are read beside, 0: the scheduler's own", "N"},
         {"draft", 0, 0, G_OPTION_ARG_FILENAME, &arguments->draft,
          "a small core of the same vocabulary, to guess tokens ahead", "CORE"},
+        {"ladder", 0, 0, G_OPTION_ARG_STRING, &arguments->ladder_text,
+         "on a GPU: sizes of decoding steps that have a graph, rising", "N,…"},
+        {"alike", 0, 0, G_OPTION_ARG_NONE, &arguments->is_alike,
+         "on a GPU: the same bits for a token in any company", NULL},
         {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &words, NULL, "CORE"},
         {NULL},
     };
     g_autoptr(GOptionContext) context = g_option_context_new(NULL);
     g_option_context_add_main_entries(context, entries, NULL);
     if (!g_option_context_parse(context, argc, argv, error) ||
-        !check_arguments(arguments, words, error))
+        !check_arguments(arguments, words, error) || !parse_ladder(arguments, error))
         return false;
     arguments->core = g_strdup(words[0]);
     return true;
@@ -226,6 +255,9 @@ open_cores(Engine *engine, const Arguments *arguments, GError **error)
         options.taken_bytes = sundog_loaded_core_get_bytes(&engine->draft);
     }
     options.n_contexts = 0;
+    options.ladder = arguments->n_rungs > 0 ? arguments->ladder : NULL;
+    options.n_rungs = arguments->n_rungs;
+    options.is_alike = arguments->is_alike;
     options.cache_bytes = (uint64_t)arguments->cache_bytes;
     return sundog_loaded_core_open(&engine->main, arguments->core, engine->keyring, &options,
                                    error) &&
@@ -400,6 +432,7 @@ main(int argc, char **argv)
     g_free(arguments.keys);
     g_free(arguments.records);
     g_free(arguments.draft);
+    g_free(arguments.ladder_text);
     /* The reader still waits for its input, with nothing left to hand over, and ends with the process. */
     return status;
 }

@@ -5,7 +5,9 @@
 #include "engine/command/command.h"
 #include "engine/command/library-words.h"
 #include "engine/command/terminal.h"
+#include "engine/format/json-members.h"
 #include "engine/library/config.h"
+#include "engine/library/fit-file.h"
 #include <string.h>
 
 struct SundogEngineSession {
@@ -140,12 +142,23 @@ start(SundogEngineSession *session, SundogLibrary *library, const SundogLibraryE
     g_autofree char *context_text = g_strdup_printf("%" G_GINT64_FORMAT, context);
     g_autofree char *cache_text = g_strdup_printf(
         "%" G_GINT64_FORMAT, sundog_config_get_integer(config, "engine.cache_bytes"));
-    const char *arguments[] = {
-        entry->path, "--keys",     sundog_paths_get_keys(), "--threads", threads_text,
-        "--context", context_text, "--cache-bytes",         cache_text,  *draft ? "--draft" : NULL,
-        draft,       NULL};
+    g_autoptr(GPtrArray) arguments = g_ptr_array_new();
+    const char *const own[] = {entry->path,  "--keys",        sundog_paths_get_keys(),
+                               "--threads",  threads_text,    "--context",
+                               context_text, "--cache-bytes", cache_text};
+    for (size_t i = 0; i < G_N_ELEMENTS(own); i++)
+        g_ptr_array_add(arguments, (char *)own[i]);
+    if (*draft) {
+        g_ptr_array_add(arguments, "--draft");
+        g_ptr_array_add(arguments, draft);
+    }
+    g_auto(GStrv) fitted = sundog_fit_file_dup_arguments(
+        entry->name, sundog_json_get_string(entry->info, "created", NULL));
+    for (char **word = fitted; *word != NULL; word++)
+        g_ptr_array_add(arguments, *word);
+    g_ptr_array_add(arguments, NULL);
     SundogEngineProcessOptions process = {.program = program,
-                                          .arguments = arguments,
+                                          .arguments = (const char *const *)arguments->pdata,
                                           .frame = on_frame,
                                           .ended = on_ended,
                                           .data = session};

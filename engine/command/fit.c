@@ -1,10 +1,12 @@
 /* sundog fit CORE: measures a core on this machine and keeps what was found. */
 
+#include "engine/prepare/fit.h"
 #include "engine/command/command.h"
 #include "engine/command/interrupt.h"
 #include "engine/command/library-words.h"
 #include "engine/command/speed.h"
 #include "engine/command/terminal.h"
+#include "engine/format/json-members.h"
 #include "engine/library/fit-file.h"
 #include <stdio.h>
 
@@ -13,9 +15,12 @@
 #define N_REPEAT 3
 
 static gint n_threads = 0;
+static gboolean deterministic = FALSE;
 
 static const GOptionEntry options[] = {
     {"threads", 0, 0, G_OPTION_ARG_INT, &n_threads, "processor threads; 0: as configured", "N"},
+    {"deterministic", 0, 0, G_OPTION_ARG_NONE, &deterministic,
+     "on a GPU: the same answer to the same request in any company, at some cost", NULL},
     {NULL},
 };
 
@@ -23,6 +28,36 @@ static void
 on_progress(const char *phase, double fraction)
 {
     sundog_terminal_progress(phase, "Measuring", fraction);
+}
+
+static void
+on_fit_progress(double fraction, void *data)
+{
+    sundog_terminal_progress("steps", "Timing steps", fraction);
+}
+
+typedef struct {
+    const SundogLibraryEntry *entry;
+    SundogFit fit; /* n_rungs 0: of a core for which nothing is chosen */
+} Fitting;
+
+static void
+tell_choice(const SundogFit *fit)
+{
+    int32_t ladder[SUNDOG_REPLAY_MAX_RUNGS];
+    uint32_t n_kept = sundog_fit_get_ladder(fit, ladder);
+    const SundogFitRung *first = &fit->rungs[0], *last = &fit->rungs[fit->n_rungs - 1];
+    sundog_terminal_progress_end();
+    if (sundog_command_json)
+        return;
+    printf("%u of %u sizes of decoding steps have a graph:", n_kept, fit->n_rungs);
+    for (uint32_t i = 0; i < n_kept; i++)
+        printf(" %d", ladder[i]);
+    printf("\n  a step of 1 takes %.0f us, of %d %.0f, of a prompt of %d tokens %.0f\n", first->us,
+           last->n_sequences, last->us, fit->prompt_tokens, fit->prompt_us);
+    if (fit->is_alike)
+        printf("  being deterministic takes %.2f times as long for a token, %.2f for a prompt\n",
+               first->us / fit->usual_decode_us, fit->prompt_us / fit->usual_prompt_us);
 }
 
 static void
@@ -45,34 +80,57 @@ tell(const SundogFitFile *fit)
     sundog_terminal_print_json(object);
 }
 
+/* Writes the file with what was chosen, if anything was. */
 static bool
-keep(const SundogLibraryEntry *entry, const SundogReady *ready, const SundogSpeed *prefill,
-     const SundogSpeed *decode, GError **error)
+write_file(const Fitting *fitting, SundogFitFile *file, GError **error)
 {
-    SundogFitFile fit = {
-        .core = entry->name,
-        .created = json_object_get_string_member_with_default(entry->info, "created", NULL),
-        .device = ready->device,
-        .n_threads = ready->n_threads,
-        .prefill_tokens_per_second = prefill->median,
-        .decode_tokens_per_second = decode->median,
-    };
-    if (!sundog_fit_file_write(&fit, error))
+    const SundogFit *fit = &fitting->fit;
+    SundogFitFileRung rungs[SUNDOG_REPLAY_MAX_RUNGS];
+    for (uint32_t i = 0; i < fit->n_rungs; i++)
+        rungs[i] =
+            (SundogFitFileRung){fit->rungs[i].n_sequences, fit->rungs[i].us, fit->rungs[i].is_kept};
+    const SundogFitFileGpu gpu = {.is_alike = fit->is_alike,
+                                  .n_context = fit->n_context,
+                                  .rungs = rungs,
+                                  .n_rungs = fit->n_rungs,
+                                  .prompt_tokens = fit->prompt_tokens,
+                                  .prompt_us = fit->prompt_us,
+                                  .usual_decode_us = fit->usual_decode_us,
+                                  .usual_prompt_us = fit->usual_prompt_us};
+    file->core = fitting->entry->name;
+    file->created = sundog_json_get_string(fitting->entry->info, "created", NULL);
+    file->gpu = fit->n_rungs > 0 ? &gpu : NULL;
+    return sundog_fit_file_write(file, error);
+}
+
+/* Of a core for a GPU; kept at once, so that the engine that is measured next runs with it. */
+static bool
+choose(SundogLibrary *library, Fitting *fitting, GError **error)
+{
+    const SundogFitOptions fit_options = {.is_alike = deterministic,
+                                          .progress = on_fit_progress,
+                                          .cancellable = sundog_interrupt_get_cancellable()};
+    g_autoptr(SundogCore) core =
+        sundog_core_open(fitting->entry->path, sundog_library_get_keyring(library), error);
+    if (core == NULL)
         return false;
-    tell(&fit);
-    return true;
+    if (sundog_core_is_for_host(core) ||
+        sundog_core_get_info(core)->purpose != SUNDOG_CORE_GENERATES)
+        return true;
+    SundogFitFile file = {.device = sundog_core_get_info(core)->target};
+    if (!sundog_fit_measure(core, &fit_options, &fitting->fit, error))
+        return false;
+    tell_choice(&fitting->fit);
+    return write_file(fitting, &file, error);
 }
 
 static bool
-fit_core(const char *word, GError **error)
+measure(SundogLibrary *library, const Fitting *fitting, GError **error)
 {
-    g_autoptr(SundogLibrary) library = sundog_library_open(error);
-    g_autoptr(SundogLibraryEntry) entry =
-        library != NULL ? sundog_words_find_core(library, word, error) : NULL;
     SundogEngineSessionOptions session_options = {
         .n_threads = n_threads, .cancellable = sundog_interrupt_get_cancellable()};
     g_autoptr(SundogEngineSession) session =
-        entry != NULL ? sundog_engine_session_open(library, entry, &session_options, error) : NULL;
+        sundog_engine_session_open(library, fitting->entry, &session_options, error);
     if (session == NULL)
         return false;
     const SundogReady *ready = sundog_engine_session_get_ready(session);
@@ -83,8 +141,26 @@ fit_core(const char *word, GError **error)
                                 .progress = on_progress};
     SundogSpeed prefill;
     SundogSpeed decode;
-    return sundog_speed_measure(session, &speed, &prefill, &decode, error) &&
-           keep(entry, ready, &prefill, &decode, error);
+    if (!sundog_speed_measure(session, &speed, &prefill, &decode, error))
+        return false;
+    SundogFitFile file = {.device = ready->device,
+                          .n_threads = ready->n_threads,
+                          .prefill_tokens_per_second = prefill.median,
+                          .decode_tokens_per_second = decode.median};
+    if (!write_file(fitting, &file, error))
+        return false;
+    tell(&file);
+    return true;
+}
+
+static bool
+fit_core(const char *word, GError **error)
+{
+    g_autoptr(SundogLibrary) library = sundog_library_open(error);
+    g_autoptr(SundogLibraryEntry) entry =
+        library != NULL ? sundog_words_find_core(library, word, error) : NULL;
+    Fitting fitting = {.entry = entry};
+    return entry != NULL && choose(library, &fitting, error) && measure(library, &fitting, error);
 }
 
 static int
@@ -105,8 +181,11 @@ const SundogCommand sundog_command_fit = {
     .help =
         "Measures how fast a core reads and writes on this machine and keeps it in the cache,\n"
         "where the server and the app find it. Done again at any time, in seconds; what is kept\n"
-        "may be deleted. On the host every fit gives the same answers.\n\n"
-        "  sundog fit smollm2-135m-instruct",
+        "may be deleted. Of a core for a GPU it first chooses which sizes of steps are worth a\n"
+        "graph; with --deterministic a request has the same answer in any company there too, as\n"
+        "on a processor it always has.\n\n"
+        "  sundog fit smollm2-135m-instruct\n"
+        "  sundog fit llama-3.1-8b@sm_90a --deterministic",
     .options = options,
     .has_json = true,
     .min_words = 1,

@@ -87,6 +87,9 @@ open_replay(SundogLoadedCore *loaded, const SundogLoadedCoreOptions *options, GE
         .pool_states = loaded->plan.pool_states,
         .sequence_pages = (loaded->plan.context_length + page_tokens - 1) / page_tokens,
         .host_set = -1,
+        .is_alike = options->is_alike,
+        .ladder = options->ladder,
+        .n_rungs = options->n_rungs,
         .progress = on_weights,
         .data = (void *)options,
     };

@@ -22,6 +22,10 @@ typedef struct {
     uint32_t n_contexts;    /* whole ones that the cache is for; 0: the plan\'s own */
     uint64_t memory_bytes;  /* of this computer's that it may take; 0: what is free */
     uint64_t taken_bytes;   /* of it, planned for others and maybe not yet touched */
+    const int32_t
+        *ladder; /* of a GPU's graphs, as replay.h says, while it is opened; NULL: the usual one */
+    uint32_t n_rungs;
+    bool is_alike; /* likewise */
     /* phase: "verify", "weights", "warm"; may be NULL */
     void (*progress)(const char *phase, double fraction, void *data);
     void *data;

@@ -5,6 +5,8 @@
 
 #include "engine/server/engine.h"
 
+#include "engine/format/json-members.h"
+#include "engine/library/fit-file.h"
 #include "engine/library/timer.h"
 #include "engine/server/engine-private.h"
 #include "engine/server/memory-kills.h"
@@ -429,6 +431,10 @@ make_arguments(const SundogEngine *engine)
         g_ptr_array_add(arguments, g_strdup("--draft"));
         g_ptr_array_add(arguments, g_strdup(engine->core->draft->path));
     }
+    g_auto(GStrv) fitted = sundog_fit_file_dup_arguments(
+        engine->core->name, sundog_json_get_string(engine->core->manifest, "created", NULL));
+    for (char **word = fitted; *word; word++)
+        g_ptr_array_add(arguments, g_strdup(*word));
     g_ptr_array_add(arguments, NULL);
     return arguments;
 }

@@ -21,7 +21,7 @@ set_speed(JsonObject *object, const SundogLibraryEntry *entry)
         return;
     const char *created = json_object_get_string_member_with_default(entry->info, "created", NULL);
     g_autoptr(JsonObject) fit = sundog_fit_file_read(entry->name, created);
-    if (!fit)
+    if (!sundog_json_has(fit, "decode_tokens_per_second"))
         return;
     JsonObject *speed = json_object_new();
     sundog_describe_copy(speed, "prefill_tokens_per_second", fit, "prefill_tokens_per_second");

@@ -10,8 +10,11 @@ const char *const fake_cuda_names[FAKE_CUDA_N_FUNCTIONS] = {
 #undef X
 };
 
+#define USUAL_FREE_BYTES ((size_t)1 << 36)
+
 static unsigned counts[FAKE_CUDA_N_FUNCTIONS];
 static int failing;
+static size_t free_bytes;
 static GHashTable *pieces; /* device memory: address to itself */
 static GMutex lock;
 
@@ -111,7 +114,7 @@ fake_error_string(CUresult result, const char **text)
 static CUresult
 fake_memory_info(size_t *n_free, size_t *n_all)
 {
-    *n_free = *n_all = (size_t)1 << 36;
+    *n_free = *n_all = free_bytes;
     return count(FAKE_CUDA_memory_info);
 }
 
@@ -206,7 +209,9 @@ parameter_bytes(CUfunction function)
                  {"sundog_embed_", sizeof(SundogCudaEmbed)},
                  {"sundog_rms_norm", sizeof(SundogCudaRmsNorm)},
                  {"sundog_gather_rows", sizeof(SundogCudaGatherRows)},
-                 {"sundog_sample", sizeof(SundogCudaSample)}};
+                 {"sundog_sample", sizeof(SundogCudaSample)},
+                 {"sundog_read_through", sizeof(SundogCudaReadThrough)},
+                 {"sundog_spin", sizeof(SundogCudaSpin)}};
     const char *entry = (const char *)function;
     for (size_t i = 0; i < G_N_ELEMENTS(known); i++)
         if (g_str_has_prefix(entry, known[i].prefix))
@@ -335,6 +340,7 @@ fake_cuda_begin(void)
     table.graph_destroy = free_graph;
     memset(counts, 0, sizeof counts);
     failing = -1;
+    free_bytes = USUAL_FREE_BYTES;
     pieces = g_hash_table_new_full(NULL, NULL, g_free, NULL);
     sundog_cuda_driver_use(&table);
 }
@@ -356,6 +362,12 @@ void
 fake_cuda_fail(int function)
 {
     failing = function;
+}
+
+void
+fake_cuda_set_free_bytes(size_t n_bytes)
+{
+    free_bytes = n_bytes;
 }
 
 unsigned

@@ -27,5 +27,7 @@ void fake_cuda_end(void);
 unsigned fake_cuda_get_count(int function);
 /* The next call of this function fails with FAKE_CUDA_ERROR; -1: none. */
 void fake_cuda_fail(int function);
+/* What the device says that it has; 64 GiB from the beginning. */
+void fake_cuda_set_free_bytes(size_t n_bytes);
 /* Pieces of device memory that are there. */
 unsigned fake_cuda_get_n_pieces(void);
