@@ -6,6 +6,7 @@
 #include "engine/command/interrupt.h"
 #include "engine/command/library-words.h"
 #include "engine/command/machine.h"
+#include "engine/command/share.h"
 #include "engine/command/terminal.h"
 #include <stdio.h>
 
@@ -68,8 +69,53 @@ measure_core(const char *word, GError **error)
     return row;
 }
 
+/* Of a core for a GPU, which no engine holds any more; `share` is empty for others. */
+static bool
+find_share(const char *word, const SundogBenchmarkRow *row, SundogShare *share, GError **error)
+{
+    *share = (SundogShare){0};
+    g_autoptr(SundogLibrary) library = sundog_library_open(error);
+    g_autoptr(SundogLibraryEntry) entry =
+        library != NULL ? sundog_words_find_core(library, word, error) : NULL;
+    g_autoptr(SundogCore) core =
+        entry != NULL ? sundog_core_open(entry->path, sundog_library_get_keyring(library), error)
+                      : NULL;
+    return core != NULL &&
+           (sundog_core_is_for_host(core) ||
+            sundog_share_find(core, row->n_decode, row->decode.median, share, error));
+}
+
 static void
-print_row(const SundogBenchmarkRow *row)
+add_share(JsonObject *object, const SundogShare *share)
+{
+    if (share->n_launches == 0)
+        return;
+    json_object_set_double_member(object, "read_bytes_per_second",
+                                  share->ceilings.read_bytes_per_second);
+    json_object_set_double_member(object, "node_us", share->ceilings.node_us);
+    json_object_set_double_member(object, "launch_us", share->ceilings.launch_us);
+    json_object_set_int_member(object, "decode_kernels", share->n_launches);
+    json_object_set_int_member(object, "decode_bytes", (gint64)share->decode_bytes);
+    json_object_set_double_member(object, "decode_share", share->decode_share);
+}
+
+static void
+print_share(const SundogShare *share)
+{
+    if (share->n_launches == 0)
+        return;
+    printf("  a written token reads %.3f GB: %.1f %% of what this card's memory gives, %.2f TB/s "
+           "now\n",
+           (double)share->decode_bytes / 1e9, 100 * share->decode_share,
+           share->ceilings.read_bytes_per_second / 1e12);
+    printf(
+        "  its %u kernels cost at least %.1f us, %.2f each, and %.1f to be launched and heard of\n",
+        share->n_launches, share->n_launches * share->ceilings.node_us, share->ceilings.node_us,
+        share->ceilings.launch_us);
+}
+
+static void
+print_row(const SundogBenchmarkRow *row, const SundogShare *share)
 {
     if (sundog_command_json) {
         JsonObject *object = json_object_new();
@@ -80,6 +126,7 @@ print_row(const SundogBenchmarkRow *row)
         json_object_set_int_member(object, "decode_tokens", row->n_decode);
         json_object_set_double_member(object, "prefill_tokens_per_second", row->prefill.median);
         json_object_set_double_member(object, "decode_tokens_per_second", row->decode.median);
+        add_share(object, share);
         sundog_terminal_print_json(object);
         return;
     }
@@ -88,6 +135,7 @@ print_row(const SundogBenchmarkRow *row)
            row->prefill.lowest, row->prefill.highest);
     printf("  decode  %5u  %10.1f tokens/s  (%.1f to %.1f)\n", row->n_decode, row->decode.median,
            row->decode.lowest, row->decode.highest);
+    print_share(share);
 }
 
 static void
@@ -176,7 +224,12 @@ run(char **words, unsigned n_words)
     SundogBenchmarkRow *row = measure_core(words[0], &error);
     if (row == NULL)
         return sundog_terminal_fail(error);
-    print_row(row);
+    SundogShare share;
+    if (!find_share(words[0], row, &share, &error)) {
+        sundog_benchmark_row_free(row);
+        return sundog_terminal_fail(error);
+    }
+    print_row(row, &share);
     bool recorded = !record || sundog_benchmark_log_append(path, row, &error);
     sundog_benchmark_row_free(row);
     if (!recorded)
@@ -190,7 +243,8 @@ const SundogCommand sundog_command_bench = {
     .parameters = "CORE | --report",
     .help =
         "Measures how fast a core reads a prompt and writes an answer here: the median of several\n"
-        "runs, with the lowest and highest. --record keeps the result in the source tree's log, "
+        "runs, with the lowest and highest; on a GPU beside what its memory gives in the same run. "
+        "--record keeps the result in the source tree's log, "
         "and\n"
         "--report names what has become slower there beyond the noise. --ablate tells instead "
         "what\n"

@@ -4,10 +4,13 @@
 #include "engine/command/machine.h"
 #include "engine/command/server-client.h"
 #include "engine/command/terminal.h"
+#include "engine/format/json-members.h"
 #include "engine/library/config.h"
+#include "engine/library/fit-file.h"
 #include "engine/library/library.h"
 #include "engine/replay/cuda-device.h"
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 typedef enum {
@@ -176,6 +179,83 @@ look_at_entries(GPtrArray *findings, SundogLibrary *library)
         follows);
 }
 
+/* "1, 2, 4": the sizes that are kept of a fit, and how many were tried. */
+static char *
+dup_kept(JsonObject *gpu, guint *n_tried)
+{
+    GString *kept = g_string_new(NULL);
+    JsonArray *rungs = sundog_json_get_array(gpu, "rungs");
+    *n_tried = rungs != NULL ? json_array_get_length(rungs) : 0;
+    for (guint i = 0; i < *n_tried; i++) {
+        JsonObject *rung = sundog_json_get_element(rungs, i);
+        if (sundog_json_get_bool(rung, "kept", false))
+            g_string_append_printf(kept, "%s%.0f", kept->len > 0 ? ", " : "",
+                                   sundog_json_get_number(rung, "sequences", 0));
+    }
+    return g_string_free(kept, FALSE);
+}
+
+static char *
+dup_choice(JsonObject *gpu)
+{
+    guint n_tried;
+    g_autofree char *kept = dup_kept(gpu, &n_tried);
+    if (sundog_json_get_bool(gpu, "deterministic", false))
+        return g_strdup_printf(
+            "deterministic, as asked for; of %u sizes of steps these have a graph: %s", n_tried,
+            kept);
+    return g_strdup_printf("of %u sizes of steps these have a graph: %s", n_tried, kept);
+}
+
+/* Why: the times that decided. */
+static char *
+dup_reason(JsonObject *gpu)
+{
+    double usual = sundog_json_get_number(gpu, "usual_decode_us", 0);
+    JsonArray *rungs = sundog_json_get_array(gpu, "rungs");
+    guint n = rungs != NULL ? json_array_get_length(rungs) : 0;
+    double one = sundog_json_get_number(sundog_json_get_element(rungs, 0), "us", 0);
+    double most = sundog_json_get_number(sundog_json_get_element(rungs, n - 1), "us", 0);
+    g_autofree char *cost =
+        usual > 0 ? g_strdup_printf(
+                        " Being deterministic, that one takes %.2f times as long as otherwise.",
+                        one / usual)
+                  : g_strdup("");
+    return g_strdup_printf(
+        "The others are not faster than the next larger, measured: a step of 1 took %.0f "
+        "us, of %.0f %.0f.%s",
+        one, sundog_json_get_number(sundog_json_get_element(rungs, n - 1), "sequences", 0), most,
+        cost);
+}
+
+/* What runs otherwise than usual on a card, and why. */
+static void
+look_at_fit(GPtrArray *findings, const SundogLibraryEntry *core)
+{
+    const char *target = sundog_json_get_string(core->info, "target", "host");
+    if (core->damaged || strcmp(target, "host") == 0 || sundog_machine_count_nvidia_devices() == 0)
+        return;
+    g_autoptr(JsonObject) fit =
+        sundog_fit_file_read(core->name, sundog_json_get_string(core->info, "created", NULL));
+    JsonObject *gpu = sundog_json_get_object(fit, "gpu");
+    if (gpu == NULL)
+        add(findings, "fit", NOTE,
+            g_strdup_printf("%s: none, the usual sizes of steps have graphs", core->name),
+            g_strdup_printf("`sundog fit %s` measures which are worth it here.", core->name));
+    else {
+        g_autofree char *choice = dup_choice(gpu);
+        add(findings, "fit", GOOD, g_strdup_printf("%s: %s", core->name, choice), dup_reason(gpu));
+    }
+}
+
+static void
+look_at_fits(GPtrArray *findings, SundogLibrary *library)
+{
+    g_autoptr(GPtrArray) cores = sundog_library_list_cores(library);
+    for (guint i = 0; i < cores->len; i++)
+        look_at_fit(findings, cores->pdata[i]);
+}
+
 static void
 look_at_library(GPtrArray *findings)
 {
@@ -190,6 +270,7 @@ look_at_library(GPtrArray *findings)
         add(findings, "library", BAD, g_steal_pointer(&problem), NULL);
     else
         look_at_entries(findings, library);
+    look_at_fits(findings, library);
 }
 
 static void
