@@ -113,6 +113,12 @@ SCHEMAS = [
     {'allOf': [{'multipleOf': 4}, {'type': 'integer', 'multipleOf': 6, 'minimum': 0, 'maximum': 99}]},
     {'type': 'array', 'items': {'type': ['integer', 'string']}, 'contains': STRING, 'maxItems': 3},
     {'type': 'array', 'prefixItems': [STRING, INTEGER], 'contains': {'minimum': 3}, 'items': INTEGER, 'minItems': 1},
+    {'type': 'array', 'items': {'type': ['integer', 'string']}, 'contains': STRING, 'maxContains': 2},
+    {'type': 'array', 'items': {'type': ['integer', 'boolean']}, 'contains': INTEGER, 'minContains': 2, 'maxContains': 3,
+     'maxItems': 6}, {'type': 'array', 'items': {'enum': [1, 'a', 'b']}, 'contains': STRING, 'minContains': 0, 'maxContains': 0},
+    {'type': 'array', 'prefixItems': [STRING], 'items': {'enum': ['x', 5]}, 'contains': {'const': 5}, 'maxContains': 1, 'minItems': 3},
+    {'type': 'array', 'items': {'type': 'integer', 'minimum': 1, 'exclusiveMaximum': 7, 'multipleOf': 2}, 'uniqueItems': True},
+    {'type': 'array', 'items': {'type': 'integer', 'minimum': -2.5, 'maximum': 40}, 'uniqueItems': True, 'minItems': 3},
     {'type': 'array', 'items': {'enum': ['a', 'b', 'c']}, 'uniqueItems': True, 'minItems': 2},
     {'type': 'array', 'items': {'enum': list(range(12))}, 'uniqueItems': True, 'minItems': 1, 'maxItems': 4},
     {'type': 'array', 'items': {'type': 'boolean'}, 'uniqueItems': True}, {'maxItems': 1, 'uniqueItems': True},
@@ -127,7 +133,9 @@ SCHEMAS = [
 # What is refused, and the keyword that the refusal names.
 REFUSED = [
     ({'not': {}}, 'not'), ({'type': 'array', 'uniqueItems': True}, 'uniqueItems'), ({'not': {'oneOf': [STRING]}}, 'not'),
-    ({'type': 'integer', 'not': {'const': 5}}, 'not'), ({'type': 'array', 'contains': STRING, 'maxContains': 2}, 'maxContains'),
+    ({'type': 'integer', 'not': {'const': 5}}, 'not'), ({'type': 'array', 'contains': {'oneOf': [STRING]}, 'maxContains': 2}, 'not'),
+    ({'type': 'array', 'items': {'type': 'integer', 'minimum': 0}, 'uniqueItems': True}, 'uniqueItems'),
+    ({'type': 'array', 'contains': STRING, 'minContains': 3, 'maxContains': 2}, 'minContains'),
     ({'type': 'number', 'multipleOf': 0}, 'multipleOf'), ({'type': 'integer', 'multipleOf': 1009}, 'multipleOf'),
     ({'type': 'object', 'required': ['a'], 'dependentRequired': {'a': ['b']}, 'properties': {'b': False}}, '#/properties/b'),
     ({'type': 'string', 'pattern': '(?=a)b'}, 'pattern'), ({'type': 'string', 'pattern': '[z-a]'}, 'pattern'),

@@ -7,10 +7,13 @@
 #define MAX_CONTAINED 16
 #define MAX_GRID_ITEMS 256
 
-/* States by the number of items and of those that are contained; the last one's stand for more, too. */
+/* States by the number of items and of those that are contained; the last one's stand for more, too: but where
+ * those that are contained have an upper bound, every item is known to be one or not to be. */
 typedef struct {
     uint32_t n_items;
     uint32_t n_contained;
+    uint32_t least; /* of those that are contained */
+    bool is_bounded;
     uint32_t *states;
 } Grid;
 
@@ -43,7 +46,8 @@ add_column(SundogSchemaCompiler *compiler, const Grid *grid, uint32_t n_items, J
     sundog_automaton_builder_accept(builder, end);
     for (uint32_t n = 0; n <= grid->n_contained; n++) {
         uint32_t from = *state_of(grid, n_items, n);
-        if (from == SUNDOG_SCHEMA_FAILED)
+        bool is_full = is_contained && grid->is_bounded && n == grid->n_contained;
+        if (from == SUNDOG_SCHEMA_FAILED || is_full)
             continue;
         if (n_items > 0)
             from = sundog_json_grammar_add_mark(compiler->json, from, ',');
@@ -54,6 +58,27 @@ add_column(SundogSchemaCompiler *compiler, const Grid *grid, uint32_t n_items, J
             builder, sundog_automaton_builder_add_call(builder, from, rule), *to);
     }
     return true;
+}
+
+/* An item that is not held to the schema of those that are contained. */
+static JsonNode *
+exclude(SundogSchemaCompiler *compiler, JsonNode *item, JsonNode *contained)
+{
+    JsonObject *other = json_object_new();
+    json_object_set_member(other, "not", json_node_ref(contained));
+    g_autoptr(JsonNode) node = json_node_new(JSON_NODE_OBJECT);
+    json_node_take_object(node, other);
+    return sundog_schema_keep(compiler, sundog_schema_require_both(item, node));
+}
+
+static void
+add_ends(SundogSchemaCompiler *compiler, const Grid *grid, uint32_t n_items, uint32_t close)
+{
+    for (uint32_t n = grid->least; n <= grid->n_contained; n++) {
+        uint32_t end = *state_of(grid, n_items, n);
+        if (end != SUNDOG_SCHEMA_FAILED)
+            sundog_automaton_builder_add_empty(compiler->builder, end, close);
+    }
 }
 
 static bool
@@ -68,13 +93,13 @@ add_grid(SundogSchemaCompiler *compiler, const SundogSchemaItems *items, JsonNod
         if (has_more && (i < n_places || !items->is_closed)) {
             JsonNode *both =
                 sundog_schema_keep(compiler, sundog_schema_require_both(item, contained));
+            JsonNode *others = grid->is_bounded ? exclude(compiler, item, contained) : item;
             if (!add_column(compiler, grid, i, both, true) ||
-                !add_column(compiler, grid, i, item, false))
+                !add_column(compiler, grid, i, others, false))
                 return false;
         }
-        uint32_t end = *state_of(grid, i, grid->n_contained);
-        if (i >= items->least && end != SUNDOG_SCHEMA_FAILED)
-            sundog_automaton_builder_add_empty(compiler->builder, end, close);
+        if (i >= items->least)
+            add_ends(compiler, grid, i, close);
     }
     return true;
 }
@@ -91,20 +116,22 @@ sundog_schema_add_containing(SundogSchemaCompiler *compiler, JsonObject *schema,
         return false;
     if (least == 0 && most == SUNDOG_AUTOMATON_UNBOUNDED)
         return sundog_schema_add_items(compiler, items, from, close);
-    if (most < items->most) {
-        sundog_schema_refuse(compiler, "maxContains", "an upper bound cannot be enforced");
+    if (least > most) {
+        sundog_schema_contradict(compiler, "minContains", "more are needed than allowed");
         return false;
     }
+    bool is_bounded = most < items->most;
+    uint32_t n_contained = is_bounded ? most : least;
     uint32_t n_items = items->most != SUNDOG_AUTOMATON_UNBOUNDED ? items->most
                        : items->is_closed                        ? n_places
                                           : MAX(MAX(items->least, n_places), least);
-    if (least > MAX_CONTAINED || n_items > MAX_GRID_ITEMS) {
+    if (n_contained > MAX_CONTAINED || n_items > MAX_GRID_ITEMS) {
         sundog_schema_refuse(compiler, "contains", "so many items cannot be enforced beside it");
         return false;
     }
-    g_autofree uint32_t *states = g_new(uint32_t, (n_items + 1) * (least + 1));
-    memset(states, 0xFF, (n_items + 1) * (least + 1) * sizeof *states);
-    Grid grid = {n_items, least, states};
+    g_autofree uint32_t *states = g_new(uint32_t, (n_items + 1) * (n_contained + 1));
+    memset(states, 0xFF, (n_items + 1) * (n_contained + 1) * sizeof *states);
+    Grid grid = {n_items, n_contained, least, is_bounded, states};
     states[0] = from;
     return add_grid(compiler, items, json_object_get_member(schema, "contains"), &grid, close);
 }

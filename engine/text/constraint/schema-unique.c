@@ -92,7 +92,8 @@ sundog_schema_add_unique(SundogSchemaCompiler *compiler, const SundogSchemaItems
     g_autoptr(GArray) rules = items->places == NULL ? add_value_rules(compiler, items->rest) : NULL;
     if (rules == NULL) {
         sundog_schema_refuse(compiler, "uniqueItems",
-                             "it can be enforced only for items of an enum: leave it out");
+                             "it can be enforced only for items of an enum or of few integers, or "
+                             "for one at most: leave it out");
         return false;
     }
     if (rules->len < items->least) {

@@ -7,6 +7,11 @@
 #include <math.h>
 #include <string.h>
 
+/* Integers that are listed where a schema leaves no more of them. */
+#define MAX_INTEGERS 64
+/* Beyond that, doubles leave integers out. */
+#define MAX_EXACT 0x1p53
+
 const char *
 sundog_schema_get_type(JsonNode *value)
 {
@@ -151,13 +156,32 @@ is_left(SundogSchemaCompiler *compiler, JsonObject *schema, JsonNode *value)
     return false;
 }
 
+/* Integers between two bounds, where they are few; NULL otherwise. */
+static JsonArray *
+dup_integers(JsonObject *schema)
+{
+    double least = sundog_json_get_number(schema, "minimum", -INFINITY);
+    double most = sundog_json_get_number(schema, "maximum", INFINITY);
+    least = ceil(MAX(least, sundog_json_get_number(schema, "exclusiveMinimum", -INFINITY)));
+    most = floor(MIN(most, sundog_json_get_number(schema, "exclusiveMaximum", INFINITY)));
+    if (!(most - least < MAX_INTEGERS) || fabs(least) > MAX_EXACT || fabs(most) > MAX_EXACT)
+        return NULL;
+    JsonArray *values = json_array_new();
+    for (double value = least; value <= most; value++)
+        json_array_add_int_element(values, (gint64)value);
+    return values;
+}
+
 /* Values of types that need no list. */
 static JsonArray *
 dup_all_values(JsonObject *schema)
 {
     JsonArray *values = sundog_schema_dup_values(schema);
-    if (values != NULL || strcmp(sundog_json_get_string(schema, "type", ""), "boolean") != 0)
+    const char *type = sundog_json_get_string(schema, "type", "");
+    if (values != NULL || (strcmp(type, "boolean") != 0 && strcmp(type, "integer") != 0))
         return values;
+    if (strcmp(type, "integer") == 0)
+        return dup_integers(schema);
     values = json_array_new();
     json_array_add_boolean_element(values, false);
     json_array_add_boolean_element(values, true);

@@ -7,8 +7,8 @@
  * annotations; a known one that cannot be enforced is refused by its name and place, never left out.
  *
  * What a value must not be (`not`, and with it `if`, and `oneOf` whose alternatives are not seen to exclude
- * each other) is enforced as far as that is a schema again, see schema-condition.c; `uniqueItems` of items
- * that an enum lists; `multipleOf` up to 360 times a power of ten; `pattern` as pattern.h says; of
+ * each other, and items beyond `maxContains`) is enforced as far as that is a schema again, see
+ * schema-condition.c; `uniqueItems` of items that an enum lists or that are few integers; `multipleOf` up to 360 times a power of ten; `pattern` as pattern.h says; of
  * `format`, those of schema-string.c, others being annotations. `$ref` leads to any place of the same
  * document.
  * Source: JSON Schema 2020-12, and draft 7's names for what it renamed. One thread.
