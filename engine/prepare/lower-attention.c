@@ -312,6 +312,9 @@ choose_attend_splits(const SundogLowering *lowering, const SundogOperation *oper
 {
     const SundogParameter *p = operation->parameters;
     int64_t span = p[CHUNK].i > 0 ? p[CHUNK].i : p[WINDOW].i;
+    /* Where a row's pages are split follows from the last row of its tile. */
+    if (lowering->kind->is_alike)
+        return 1;
     int64_t n_pages =
         sundog_program_get_bounds(lowering->program)->values[SUNDOG_VARIABLE_SEQUENCE_PAGES];
     if (span > 0)
@@ -343,7 +346,8 @@ lower_attend(SundogLowering *lowering, uint32_t index, const SundogOperation *op
     const SundogParameter *p = operation->parameters;
     const AttendSize *size = find_attend_size(p[HEAD_DIM].i);
     int64_t n_rows = lowering->kind->one_row ? 1 : SUNDOG_ATTENTION_TILE_ROWS;
-    int64_t n_pairs = MIN(n_rows, lowering->kind->max_tokens) * (p[0].i / p[1].i);
+    int64_t most = lowering->kind->is_alike ? n_rows : lowering->kind->max_tokens;
+    int64_t n_pairs = MIN(n_rows, most) * (p[0].i / p[1].i);
     int64_t block_pairs = n_pairs <= size->few ? size->few : size->many;
     sundog_draft_begin(lowering, &draft, index, 1, "attend", sizeof(SundogCudaAttend));
     draft.parameters.attend =
