@@ -228,13 +228,11 @@ read_unigram(SundogVocabulary *vocabulary, JsonObject *model, GError **error)
 }
 
 static bool
-read_added_token(SundogVocabulary *vocabulary, JsonObject *added, uint64_t n_entries,
+read_added_token(SundogVocabulary *vocabulary, uint32_t id, JsonObject *added, uint64_t n_entries,
                  GError **error)
 {
     const char *text = sundog_json_get_string(added, "content", NULL);
-    uint32_t id;
-    if (text == NULL ||
-        !sundog_hf_get_number(json_object_get_member(added, "id"), SUNDOG_TOKEN_NONE, &id))
+    if (text == NULL)
         return set_invalid(error, "added_tokens holds what is no token");
     if (sundog_json_get_bool(added, "single_word", false))
         return sundog_hf_refuse("added_tokens: single_word", text, error);
@@ -253,9 +251,32 @@ read_added_tokens(SundogVocabulary *vocabulary, JsonObject *root, GError **error
     JsonArray *tokens = sundog_json_get_array(root, "added_tokens");
     guint n_added = tokens != NULL ? json_array_get_length(tokens) : 0;
     uint64_t n_entries = (uint64_t)vocabulary->n_tokens + n_added;
-    for (guint i = 0; i < n_added; i++)
-        if (!read_added_token(vocabulary, sundog_json_get_element(tokens, i), n_entries, error))
+    for (guint i = 0; i < n_added; i++) {
+        JsonObject *added = sundog_json_get_element(tokens, i);
+        uint32_t id;
+        if (added == NULL ||
+            !sundog_hf_get_number(json_object_get_member(added, "id"), SUNDOG_TOKEN_NONE, &id))
+            return set_invalid(error, "added_tokens holds what is no token");
+        if (!read_added_token(vocabulary, id, added, n_entries, error))
             return false;
+    }
+    return true;
+}
+
+bool
+sundog_hf_read_added_by_id(SundogVocabulary *vocabulary, JsonObject *config, GError **error)
+{
+    JsonObject *tokens = sundog_json_get_object(config, "added_tokens_decoder");
+    g_autoptr(GList) ids = tokens != NULL ? json_object_get_members(tokens) : NULL;
+    uint64_t n_entries = (uint64_t)vocabulary->n_tokens + g_list_length(ids);
+    for (GList *l = ids; l != NULL; l = l->next) {
+        guint64 id;
+        JsonObject *added = sundog_json_get_object(tokens, l->data);
+        if (added == NULL || !g_ascii_string_to_unsigned(l->data, 10, 0, UINT32_MAX - 1, &id, NULL))
+            return set_invalid(error, "added_tokens_decoder holds what is no token");
+        if (!read_added_token(vocabulary, (uint32_t)id, added, n_entries, error))
+            return false;
+    }
     return true;
 }
 

@@ -22,6 +22,8 @@ uint32_t sundog_hf_find(const SundogVocabulary *vocabulary, const char *text);
 
 /* `model`: tokens, merges, unknown token; and `added_tokens`. */
 bool sundog_hf_read_model(SundogVocabulary *vocabulary, JsonObject *root, GError **error);
+/* `added_tokens_decoder` of tokenizer_config.json. */
+bool sundog_hf_read_added_by_id(SundogVocabulary *vocabulary, JsonObject *config, GError **error);
 /* `normalizer` and `pre_tokenizer`: how text is read and cut, and with that which kind of BPE it is. */
 bool sundog_hf_read_cutting(SundogVocabulary *vocabulary, JsonObject *root, GError **error);
 /* `post_processor`: BOS and EOS. */

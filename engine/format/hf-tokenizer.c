@@ -112,6 +112,21 @@ sundog_hf_tokenizer_read_config(SundogVocabulary *vocabulary, const char *json, 
     return true;
 }
 
+bool
+sundog_hf_tokenizer_read_additions(SundogVocabulary *vocabulary, const char *json, size_t n_bytes,
+                                   GError **error)
+{
+    g_autoptr(JsonNode) node = NULL;
+    JsonObject *config = parse(json, n_bytes, "tokenizer_config.json", &node, error);
+    if (config == NULL || !sundog_hf_read_added_by_id(vocabulary, config, error))
+        return false;
+    vocabulary->add_space_prefix =
+        sundog_json_get_bool(config, "add_prefix_space", vocabulary->add_space_prefix);
+    vocabulary->add_space_once = !sundog_json_get_bool(config, "legacy", false);
+    sundog_vocabulary_add_ends_by_spelling(vocabulary);
+    return true;
+}
+
 static bool
 add_end(SundogVocabulary *vocabulary, JsonNode *node, GError **error)
 {

@@ -16,6 +16,10 @@ SundogVocabulary *sundog_hf_tokenizer_read(const char *json, size_t n_bytes, GEr
 /* `tokenizer_config.json`: the names of BOS, EOS and padding, and whether texts get the first two. */
 bool sundog_hf_tokenizer_read_config(SundogVocabulary *vocabulary, const char *json, size_t n_bytes,
                                      GError **error);
+/* What the same file says beside SentencePiece's own vocabulary: tokens that it has not, and whether a space
+ * is put behind special ones too. */
+bool sundog_hf_tokenizer_read_additions(SundogVocabulary *vocabulary, const char *json,
+                                        size_t n_bytes, GError **error);
 /* `generation_config.json` or `config.json`: `eos_token_id`, a number or several. */
 bool sundog_hf_tokenizer_read_ends(SundogVocabulary *vocabulary, const char *json, size_t n_bytes,
                                    GError **error);

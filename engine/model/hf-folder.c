@@ -27,7 +27,8 @@
     X(CONFIG, "config.json", true)                         \
     X(PROMPTS, "config_sentence_transformers.json", false) \
     X(GENERATION, "generation_config.json", false)         \
-    X(TOKENIZER, "tokenizer.json", true)                   \
+    X(TOKENIZER, "tokenizer.json", false)                  \
+    X(PIECES, "tokenizer.model", false)                    \
     X(TOKENIZER_CONFIG, "tokenizer_config.json", false)
 
 enum {
@@ -80,13 +81,18 @@ read_texts(SundogHfFolder *folder, GError **error)
 {
     for (size_t i = 0; i < N_TEXTS; i++) {
         g_autofree char *path = g_build_filename(folder->path, texts[i].name, NULL);
-        if (!texts[i].is_required && !g_file_test(path, G_FILE_TEST_EXISTS))
+        bool is_missing = !texts[i].is_required && !g_file_test(path, G_FILE_TEST_EXISTS);
+        /* Where both are there, they say the same. */
+        if (is_missing || (i == PIECES && folder->texts[TOKENIZER] != NULL))
             continue;
         folder->texts[i] = read_text(folder->path, texts[i].name, texts[i].is_required, error);
         if (folder->texts[i] == NULL)
             return false;
     }
-    return true;
+    return folder->texts[TOKENIZER] != NULL || folder->texts[PIECES] != NULL ||
+           sundog_error_set(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_IO,
+                            "the folder holds no tokenizer.json and no tokenizer.model, of which "
+                            "a model beside safetensors has one");
 }
 
 /* A text that must hold an object. */
@@ -205,6 +211,7 @@ sundog_hf_folder_dup_vocabulary(const SundogHfFolder *folder, const SundogSource
     if (source == NULL || !sundog_source_get_float(source, "vocab_size", &n_rows))
         sundog_json_get_double(sundog_hf_config_get_text(config), "vocab_size", &n_rows);
     const SundogHfVocabularyFiles files = {.tokenizer = folder->texts[TOKENIZER],
+                                           .pieces = folder->texts[PIECES],
                                            .tokenizer_config = folder->texts[TOKENIZER_CONFIG],
                                            .generation_config = folder->texts[GENERATION],
                                            .config = folder->texts[CONFIG]};

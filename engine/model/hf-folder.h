@@ -1,7 +1,7 @@
 #pragma once
 
 /*
- * A model as transformers saves it and hubs publish it: a folder with config.json, tokenizer.json, one or
+ * A model as transformers saves it and hubs publish it: a folder with config.json, tokenizer.json (or .model), one or
  * several safetensors files, and optionally generation_config.json, tokenizer_config.json,
  * chat_template.jinja (or .json), config_sentence_transformers.json, and hf-modules.h's. Within this house.
  *

@@ -4,6 +4,7 @@
 
 #include "engine/format/error.h"
 #include "engine/format/hf-tokenizer.h"
+#include "engine/format/sentencepiece.h"
 
 /* Far beyond any model's. */
 #define MAX_TOKENS (1u << 24)
@@ -45,7 +46,7 @@ cut(SundogVocabulary *vocabulary, uint32_t n_tokens, GError **error)
         SundogTokenKind kind = vocabulary->tokens[i].kind;
         if (kind == SUNDOG_TOKEN_NORMAL || kind == SUNDOG_TOKEN_BYTE) {
             g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_INVALID,
-                        "tokenizer.json has a token %u, though config.json has vocab_size %u", i,
+                        "the tokenizer has a token %u, though config.json has vocab_size %u", i,
                         n_tokens);
             return false;
         }
@@ -78,12 +79,27 @@ fit(SundogVocabulary *vocabulary, double n_rows, GError **error)
     return true;
 }
 
+/* Of tokenizer.json, or of tokenizer.model and what is said beside it. */
+static SundogVocabulary *
+read_tokenizer(const SundogHfVocabularyFiles *files, GError **error)
+{
+    size_t n_bytes;
+    if (files->tokenizer != NULL) {
+        const char *text = g_bytes_get_data(files->tokenizer, &n_bytes);
+        return sundog_hf_tokenizer_read(text, n_bytes, error);
+    }
+    const uint8_t *data = g_bytes_get_data(files->pieces, &n_bytes);
+    g_autoptr(SundogVocabulary) vocabulary = sundog_sentencepiece_read(data, n_bytes, error);
+    return vocabulary != NULL && read_with(vocabulary, files->tokenizer_config,
+                                           sundog_hf_tokenizer_read_additions, error)
+               ? g_steal_pointer(&vocabulary)
+               : NULL;
+}
+
 SundogVocabulary *
 sundog_hf_vocabulary_read(const SundogHfVocabularyFiles *files, double n_rows, GError **error)
 {
-    size_t n_bytes;
-    const char *text = g_bytes_get_data(files->tokenizer, &n_bytes);
-    g_autoptr(SundogVocabulary) vocabulary = sundog_hf_tokenizer_read(text, n_bytes, error);
+    g_autoptr(SundogVocabulary) vocabulary = read_tokenizer(files, error);
     if (vocabulary == NULL ||
         !read_with(vocabulary, files->tokenizer_config, sundog_hf_tokenizer_read_config, error) ||
         !fit(vocabulary, n_rows, error) ||

@@ -4,9 +4,10 @@
 
 #include "engine/format/vocabulary.h"
 
-/* Texts; all but the first may be NULL. */
+/* Texts; all may be NULL, but one of the first two. */
 typedef struct {
     GBytes *tokenizer;
+    GBytes *pieces; /* SentencePiece's, where there is no other */
     GBytes *tokenizer_config;
     GBytes *generation_config;
     GBytes *config;
