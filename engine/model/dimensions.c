@@ -71,6 +71,21 @@ check_activation(SundogKeys *keys)
                          "hidden_activation is %s, expected \"gelu\"", shown);
 }
 
+/* A model that attends to the tokens which an indexer chooses attends to all while they are no more than
+ * it chooses: its context ends there, and the indexer's numbers do not matter. */
+static void
+read_choice_of_tokens(SundogKeys *keys, SundogModelDimensions *dimensions)
+{
+    static const char *const others[] = {"attention.indexer.head_count",
+                                         "attention.indexer.key_length", "attention.indexer.types"};
+    for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
+        sundog_keys_has(keys, others[i]);
+    dimensions->chosen_tokens =
+        sundog_keys_read_number_or(keys, "attention.indexer.top_k", MAX_CONTEXT, 0);
+    if (dimensions->chosen_tokens > 0)
+        dimensions->context_length = MIN(dimensions->context_length, dimensions->chosen_tokens);
+}
+
 /* A window or a chunk that holds the whole context hides nothing. */
 static void
 read_window(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *dimensions)
@@ -79,6 +94,7 @@ read_window(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions 
     bool is_off =
         sundog_source_get_uint(keys->source, "attention.sliding_window", &window) && window == 0;
     dimensions->context_length = sundog_keys_read_count(keys, "context_length", MAX_CONTEXT);
+    read_choice_of_tokens(keys, dimensions);
     if (window < dimensions->context_length)
         dimensions->window =
             (uint32_t)(family->halves_window && window > 0 ? window / 2 + 1 : window);

@@ -35,6 +35,7 @@ const SundogHfKey sundog_hf_common_keys[] = {
     {"n_group",                 "expert_group_count"},
     {"topk_group",              "expert_group_used_count"},
     {"first_k_dense_replace",   "leading_dense_block_count"},
+    {"index_topk",              "attention.indexer.top_k"},
     {NULL, NULL},
 };
 

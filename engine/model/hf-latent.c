@@ -22,6 +22,11 @@ const SundogHfTensor sundog_hf_deepseek_tensors[] = {
     {"model.layers.%u.self_attn.kv_a_layernorm.weight",     "blk.%u.attn_kv_a_norm.weight", SUNDOG_HF_WHOLE},
     {"model.layers.%u.self_attn.kv_b_proj.weight",          "blk.%u.attn_k_b.weight", SUNDOG_HF_KEYS_OF_HEADS},
     {"model.layers.%u.self_attn.kv_b_proj.weight",          "blk.%u.attn_v_b.weight", SUNDOG_HF_VALUES_OF_HEADS},
+    {"model.layers.%u.self_attn.indexer.wq_b.weight",         NULL, SUNDOG_HF_WHOLE},
+    {"model.layers.%u.self_attn.indexer.wk.weight",           NULL, SUNDOG_HF_WHOLE},
+    {"model.layers.%u.self_attn.indexer.k_norm.weight",       NULL, SUNDOG_HF_WHOLE},
+    {"model.layers.%u.self_attn.indexer.k_norm.bias",         NULL, SUNDOG_HF_WHOLE},
+    {"model.layers.%u.self_attn.indexer.weights_proj.weight", NULL, SUNDOG_HF_WHOLE},
     {NULL, NULL, SUNDOG_HF_WHOLE},
 };
 /* clang-format on */

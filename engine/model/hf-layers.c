@@ -17,6 +17,7 @@ static const struct {
 } known_kinds[] = {
     {.name = "full_attention"},
     {.name = "attention"},
+    {.name = "indexed_attention"}, /* full up to as many tokens as are chosen, and no longer here */
     {.name = "sliding_attention", .has_window = true},
     {.name = "chunked_attention", .has_window = true},
     {.name = "conv", .is_recurrent = true},

@@ -284,6 +284,8 @@ typedef struct {
     SundogPooledDimensions pooled;
     bool gates_attention;    /* a head's query is followed by a gate of its result */
     uint32_t context_length; /* what it was trained for, in tokens */
+    /* That an indexer chooses to be attended to, of which context_length is no more; 0: there is none. */
+    uint32_t chosen_tokens;
     SundogRope rope;
     uint32_t window;        /* of the layers that have one, in tokens; 0 where none has */
     uint32_t chunk;         /* the same of chunks */

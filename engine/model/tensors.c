@@ -488,6 +488,14 @@ is_of_draft_layer(const SundogModelDimensions *dimensions, const char *name)
            layer - dimensions->n_layers < dimensions->n_draft_layers;
 }
 
+/* What chooses tokens, where the context is so short that all are chosen. */
+static bool
+is_of_indexer(const SundogModelDimensions *dimensions, const char *name)
+{
+    return dimensions->chosen_tokens > 0 && g_str_has_prefix(name, "blk.") &&
+           strstr(name, ".indexer.") != NULL;
+}
+
 /* The first tensor of the source that no role has claimed. */
 static bool
 find_unclaimed(const SundogTensors *tensors, const SundogModelDimensions *dimensions,
@@ -502,7 +510,8 @@ find_unclaimed(const SundogTensors *tensors, const SundogModelDimensions *dimens
     for (size_t i = 0; i < sundog_source_get_n_tensors(source); i++) {
         sundog_source_get_tensor(source, i, unclaimed);
         if (!g_hash_table_contains(claimed, unclaimed->name) &&
-            !is_of_draft_layer(dimensions, unclaimed->name))
+            !is_of_draft_layer(dimensions, unclaimed->name) &&
+            !is_of_indexer(dimensions, unclaimed->name))
             return true;
     }
     return false;

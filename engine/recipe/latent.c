@@ -3,13 +3,17 @@
 
 #include "engine/recipe/components.h"
 
+/* Of the norms of latents, whatever a model's other norms have. Source: transformers' DeepseekV2, DeepseekV3 and
+ * what is made of them. */
+#define EPSILON 1e-6
+
 /* The query of all heads [n_rows, n_heads key_dim], by way of a vector of its own where the model has
  * one. */
 static SundogBufferId
 emit_queries(SundogBuilder *builder, SundogBufferId x)
 {
     const SundogLatentDimensions *latent = &builder->dimensions->latent;
-    const SundogParameter epsilon = {.f = builder->dimensions->norm_epsilon};
+    const SundogParameter epsilon = {.f = EPSILON};
     int64_t n_columns = (int64_t)builder->dimensions->n_heads * latent->key_dim;
     if (latent->q_rank == 0)
         return sundog_component_linear(builder, x, SUNDOG_TENSOR_ATTENTION_Q, "attention.q",
@@ -53,7 +57,7 @@ emit_qkv(SundogBuilder *builder, SundogBufferId x)
                                           {.i = 1},
                                           {.i = dimensions->head_dim},
                                           {.i = dimensions->rope.n_dims},
-                                          {.f = dimensions->norm_epsilon}};
+                                          {.f = EPSILON}};
     sundog_builder_emit_with(builder, SUNDOG_OP_LATENT_QKV, parameters, q, absorbed, latent,
                              sundog_builder_weight(builder, SUNDOG_TENSOR_ATTENTION_KV_DOWN_NORM),
                              qkv);

@@ -436,6 +436,23 @@ SAVED |= {
                     'rope_parameters': {'rope_type': 'default', 'rope_theta': 10000.0, 'partial_rotary_factor': 0.5}}),
 }
 
+# Attention to tokens that an indexer chooses: as many as there are, which is what Sundog runs.
+SPARSE = {'q_lora_rank': 16, 'kv_lora_rank': 16, 'qk_rope_head_dim': 8, 'qk_nope_head_dim': 16, 'v_head_dim': 16,
+          'n_routed_experts': 4, 'n_shared_experts': 1, 'num_experts_per_tok': 2, 'moe_intermediate_size': 16,
+          'first_k_dense_replace': 1, 'norm_topk_prob': True, 'routed_scaling_factor': 2.5, 'num_attention_heads': 2,
+          'num_key_value_heads': 2, 'tie_word_embeddings': False, 'head_dim': 8, 'intermediate_size': 24,
+          'index_n_heads': 2, 'index_head_dim': 16, 'index_topk': 128}
+FAMILIES |= {
+    'deepseek32': ('DeepseekV32', 'DeepseekV32ForCausalLM', {**SPARSE, 'n_group': 2, 'topk_group': 1, 'hidden_size': 16}),
+    'glm-dsa': ('GlmMoeDsa', 'GlmMoeDsaForCausalLM',
+                {**SPARSE, 'n_group': 1, 'topk_group': 1, 'index_topk_freq': 2, 'index_skip_topk_offset': 1, 'hidden_size': 16}),
+}
+SAVED |= {
+    'hf-deepseek32': ('DeepseekV32', 'DeepseekV32ForCausalLM', {**SPARSE, 'n_group': 2, 'topk_group': 1}),
+    'hf-glm-dsa': ('GlmMoeDsa', 'GlmMoeDsaForCausalLM',
+                   {**SPARSE, 'n_group': 1, 'topk_group': 1, 'index_topk_freq': 2, 'index_skip_topk_offset': 1}),
+}
+
 # Files in Q8_0; the others are in F16.
 QUANTIZED = {'qwen2moe'}
 
