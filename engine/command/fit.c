@@ -16,11 +16,14 @@
 
 static gint n_threads = 0;
 static gboolean deterministic = FALSE;
+static gboolean usual = FALSE;
 
 static const GOptionEntry options[] = {
     {"threads", 0, 0, G_OPTION_ARG_INT, &n_threads, "processor threads; 0: as configured", "N"},
     {"deterministic", 0, 0, G_OPTION_ARG_NONE, &deterministic,
      "on a GPU: the same answer to the same request in any company, at some cost", NULL},
+    {"usual", 0, 0, G_OPTION_ARG_NONE, &usual, "as fast as can be again, after --deterministic",
+     NULL},
     {NULL},
 };
 
@@ -103,11 +106,21 @@ write_file(const Fitting *fitting, SundogFitFile *file, GError **error)
     return sundog_fit_file_write(file, error);
 }
 
+/* What a person has asked for once holds for later fits too, which a server may begin. */
+static bool
+was_alike(const SundogLibraryEntry *entry)
+{
+    g_auto(GStrv) words = sundog_fit_file_dup_arguments(
+        entry->name, sundog_json_get_string(entry->info, "created", NULL));
+    return g_strv_contains((const char *const *)words, SUNDOG_FIT_FILE_ALIKE);
+}
+
 /* Of a core for a GPU; kept at once, so that the engine that is measured next runs with it. */
 static bool
 choose(SundogLibrary *library, Fitting *fitting, GError **error)
 {
-    const SundogFitOptions fit_options = {.is_alike = deterministic,
+    const SundogFitOptions fit_options = {.is_alike = deterministic ||
+                                                      (!usual && was_alike(fitting->entry)),
                                           .progress = on_fit_progress,
                                           .cancellable = sundog_interrupt_get_cancellable()};
     g_autoptr(SundogCore) core =
@@ -171,6 +184,10 @@ run(char **words, unsigned n_words)
         sundog_terminal_error("--threads is 0 to 1024, not %d", n_threads);
         return SUNDOG_EXIT_USAGE;
     }
+    if (deterministic && usual) {
+        sundog_terminal_error("%s", "Say --deterministic or --usual, not both.");
+        return SUNDOG_EXIT_USAGE;
+    }
     return fit_core(words[0], &error) ? SUNDOG_EXIT_OK : sundog_terminal_fail(error);
 }
 
@@ -183,7 +200,7 @@ const SundogCommand sundog_command_fit = {
         "where the server and the app find it. Done again at any time, in seconds; what is kept\n"
         "may be deleted. Of a core for a GPU it first chooses which sizes of steps are worth a\n"
         "graph; with --deterministic a request has the same answer in any company there too, as\n"
-        "on a processor it always has.\n\n"
+        "on a processor it always has. Later fits keep that, until one has --usual.\n\n"
         "  sundog fit smollm2-135m-instruct\n"
         "  sundog fit llama-3.1-8b@sm_90a --deterministic",
     .options = options,

@@ -6,6 +6,8 @@
 #include "engine/command/interrupt.h"
 #include "engine/command/library-words.h"
 #include "engine/command/terminal.h"
+#include "engine/format/json-members.h"
+#include "engine/library/fit-file.h"
 #include <stdio.h>
 
 static gboolean hashes_only = FALSE;
@@ -160,8 +162,11 @@ run(char **words, unsigned n_words)
         return sundog_terminal_fail(error);
     if (hashes_only)
         return tell(entry->name, NULL);
+    g_auto(GStrv) fitted = sundog_fit_file_dup_arguments(
+        entry->name, sundog_json_get_string(entry->info, "created", NULL));
     SundogVerifyOptions verify = {
         .n_threads = (unsigned)n_threads,
+        .is_alike = g_strv_contains((const char *const *)fitted, SUNDOG_FIT_FILE_ALIKE),
         .progress = on_verify_progress,
         .cancellable = sundog_interrupt_get_cancellable(),
     };

@@ -132,7 +132,7 @@ sundog_fit_file_dup_arguments(const char *core, const char *created)
     if (ladder != NULL)
         g_strv_builder_add_many(words, "--ladder", ladder, NULL);
     if (sundog_json_get_bool(gpu, "deterministic", false))
-        g_strv_builder_add(words, "--alike");
+        g_strv_builder_add(words, SUNDOG_FIT_FILE_ALIKE);
     char **all = g_strv_builder_end(words);
     g_strv_builder_unref(words);
     return all;

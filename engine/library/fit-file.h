@@ -49,5 +49,7 @@ bool sundog_fit_file_write(const SundogFitFile *fit, GError **error);
 /* Words for sundog-engine's command line that make it use what was chosen; none where there is no such fit of this
  * core. Never NULL; owned by the caller. */
 char **sundog_fit_file_dup_arguments(const char *core, const char *created);
+/* The one of them that makes all steps alike. */
+#define SUNDOG_FIT_FILE_ALIKE "--alike"
 /* The file's object, or NULL where there is no fit of this core; owned by the caller. */
 JsonObject *sundog_fit_file_read(const char *core, const char *created);

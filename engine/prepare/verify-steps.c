@@ -232,7 +232,8 @@ sundog_verify_steps(SundogCore *core, const GPtrArray *prompts, const SundogVeri
                                                 .max_sequences = 1,
                                                 .history = 1,
                                                 .host_set = -1,
-                                                .poison = true};
+                                                .poison = true,
+                                                .is_alike = options->is_alike};
     g_autoptr(SundogReplay) replay = sundog_replay_open(core, &replay_options, error);
     if (replay == NULL)
         return false;

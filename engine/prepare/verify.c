@@ -32,14 +32,15 @@ judge_operations(const SundogVerifyReport *report, GString *problems)
     }
 }
 
-/* A GPU adds up in an order that depends on a step's rows, and rounds activations to bf16. */
+/* A GPU adds up in an order that depends on a step's rows unless all are alike, and rounds activations to bf16. */
 static void
-judge_steps(const SundogVerifyReport *report, const SundogCore *core, GString *problems)
+judge_steps(const SundogVerifyReport *report, const SundogCore *core, bool is_alike,
+            GString *problems)
 {
     bool is_host = sundog_core_is_for_host(core);
     bool is_float = is_host && strcmp(sundog_core_get_info(core)->activations,
                                       SUNDOG_CORE_ACTIVATIONS_F32) == 0;
-    if (is_host && report->n_unequal > 0)
+    if ((is_host || is_alike) && report->n_unequal > 0)
         g_string_append_printf(problems, "%u of %u positions differ between one step and several\n",
                                report->n_unequal, report->n_positions);
     if (report->n_not_finite > 0)
@@ -61,11 +62,11 @@ judge_steps(const SundogVerifyReport *report, const SundogCore *core, GString *p
 }
 
 static void
-judge(const SundogCore *core, SundogVerifyReport *report)
+judge(const SundogCore *core, bool is_alike, SundogVerifyReport *report)
 {
     GString *problems = g_string_new(NULL);
     judge_operations(report, problems);
-    judge_steps(report, core, problems);
+    judge_steps(report, core, is_alike, problems);
     report->problems = g_string_free(problems, problems->len == 0);
 }
 
@@ -96,7 +97,7 @@ sundog_verify(SundogCore *core, const SundogVerifyOptions *options, SundogVerify
          !sundog_verify_operations(core, prompts, options, report, error)) ||
         !sundog_verify_steps(core, prompts, options, report, error))
         return false;
-    judge(core, report);
+    judge(core, options->is_alike, report);
     return true;
 }
 

@@ -9,7 +9,8 @@
  *                float32, which the core carries
  *
  * Of a core for a GPU whole steps alone, whose distributions are held to the same bounds: the plain kernels
- * do not write the types that its programs have.
+ * do not write the types that its programs have. Its steps have equal bits whole and in pieces where they
+ * are run so that they are alike.
  *
  * Runs on the calling thread with a pool of its own for whole steps; minutes for large models.
  */
@@ -19,6 +20,7 @@
 
 typedef struct {
     unsigned n_threads; /* 0: all processors */
+    bool is_alike;      /* on a GPU: as replay.h says */
     /* phase is one of "operations", "steps"; fraction of the whole, 0 to 1. */
     void (*progress)(const char *phase, double fraction, void *data);
     void *data;

@@ -468,6 +468,29 @@ test_load_faults(void)
     expect_load_fault("nowhere-at-all", "--threads", "1", "nowhere-at-all");
 }
 
+/* Words that cannot be meant are refused before anything is opened. */
+static void
+test_wrong_arguments(void)
+{
+    static const char *const wrong[][2] = {
+        {"--ladder", "2,1"},  {"--ladder", "1,1"}, {"--ladder", "0"},
+        {"--ladder", "1,,2"}, {"--ladder", "1,x"}, {"--ladder", "1,99999999999"},
+        {"--threads", "-1"},  {"--gap-ms", "1e9"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++) {
+        const char *words[] = {engine, "core", "--keys", "keys", wrong[i][0], wrong[i][1], NULL};
+        g_autoptr(GError) error = NULL;
+        g_autofree char *said = NULL;
+        int status;
+        g_spawn_sync(NULL, (char **)words, NULL, G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL,
+                     &said, &status, &error);
+        g_assert_no_error(error);
+        g_assert_true(WIFEXITED(status));
+        g_assert_cmpint(WEXITSTATUS(status), ==, 2);
+        g_assert_true(g_str_has_prefix(said, "sundog-engine: "));
+    }
+}
+
 /* Thousands of requests: memory stays where it was after the first hundreds (G9). */
 static void
 test_memory_flat(void)
@@ -563,6 +586,7 @@ add_tests(void)
     g_test_add_func("/engine/records", test_records);
     g_test_add_func("/engine/shutdown-drains", test_shutdown_drains);
     g_test_add_func("/engine/load-faults", test_load_faults);
+    g_test_add_func("/engine/wrong-arguments", test_wrong_arguments);
     g_test_add_func("/engine/memory-flat", test_memory_flat);
 }
 
