@@ -8,11 +8,37 @@
 /* Far beyond any logit, and far within float32. */
 #define MAX_AMOUNT 1e6
 
+/* A token that begins a breaker, and what must stand behind it. */
+struct SundogDryBreaker {
+    uint32_t head;
+    uint32_t n_tail;
+    const uint32_t *tail; /* in the state's words */
+};
+
 static int
-compare_tokens(const void *a, const void *b)
+compare_heads(const void *a, const void *b)
 {
-    uint32_t first = *(const uint32_t *)a, second = *(const uint32_t *)b;
-    return first < second ? -1 : first > second;
+    const SundogDryBreaker *first = a, *second = b;
+    return first->head < second->head ? -1 : first->head > second->head;
+}
+
+/* A breaker for each head. */
+static void
+read_breakers(SundogDryState *dry)
+{
+    GArray *breakers = g_array_new(false, false, sizeof(SundogDryBreaker));
+    for (uint32_t at = 0; at < dry->options.n_breakers;) {
+        const uint32_t *heads = &dry->words[at + 1];
+        uint32_t n_heads = dry->words[at], n_tail = heads[n_heads];
+        for (uint32_t i = 0; i < n_heads; i++) {
+            SundogDryBreaker breaker = {heads[i], n_tail, heads + n_heads + 1};
+            g_array_append_val(breakers, breaker);
+        }
+        at += 1 + n_heads + 1 + n_tail;
+    }
+    g_array_sort(breakers, compare_heads);
+    dry->n_breakers = breakers->len;
+    dry->breakers = (SundogDryBreaker *)(void *)g_array_free(breakers, false);
 }
 
 void
@@ -21,10 +47,8 @@ sundog_dry_init(SundogDryState *dry, const SundogDry *options, uint32_t n_limit)
     *dry = (SundogDryState){.options = *options};
     if (!sundog_dry_is_on(dry))
         return;
-    size_t n_bytes = options->n_breakers * sizeof *dry->breakers;
-    dry->breakers = g_memdup2(options->breakers, n_bytes);
-    if (n_bytes > 0)
-        qsort(dry->breakers, options->n_breakers, sizeof *dry->breakers, compare_tokens);
+    dry->words = g_memdup2(options->breakers, options->n_breakers * sizeof *dry->words);
+    read_breakers(dry);
     dry->runs = g_new(uint32_t, n_limit);
     dry->slots = g_new(SundogDrySlot, N_SLOTS);
 }
@@ -32,6 +56,7 @@ sundog_dry_init(SundogDryState *dry, const SundogDry *options, uint32_t n_limit)
 void
 sundog_dry_clear(SundogDryState *dry)
 {
+    g_clear_pointer(&dry->words, g_free);
     g_clear_pointer(&dry->breakers, g_free);
     g_clear_pointer(&dry->runs, g_free);
     g_clear_pointer(&dry->slots, g_free);
@@ -43,21 +68,55 @@ sundog_dry_is_on(const SundogDryState *dry)
     return dry->options.multiplier > 0 && dry->options.window > 0;
 }
 
+/* The first breaker of this head, or where it would stand. */
+static uint32_t
+find_head(const SundogDryState *dry, uint32_t head)
+{
+    uint32_t first = 0, end = dry->n_breakers;
+    while (first < end) {
+        uint32_t middle = first + (end - first) / 2;
+        if (dry->breakers[middle].head < head)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+/* The longest tail of a breaker that begins with the token and goes on with those at `next`, of which
+ * there are n; -1 where there is none. */
+static int64_t
+find_tail(const SundogDryState *dry, uint32_t token, const uint32_t *next, uint32_t n)
+{
+    int64_t longest = -1;
+    for (uint32_t i = find_head(dry, token); i < dry->n_breakers; i++) {
+        const SundogDryBreaker *breaker = &dry->breakers[i];
+        if (breaker->head != token)
+            break;
+        if (breaker->n_tail > longest && breaker->n_tail <= n &&
+            memcmp(breaker->tail, next, breaker->n_tail * sizeof *next) == 0)
+            longest = breaker->n_tail;
+    }
+    return longest;
+}
+
+/* A token that is a breaker by itself. */
 static bool
 is_breaker(const SundogDryState *dry, uint32_t token)
 {
-    return dry->breakers != NULL && bsearch(&token, dry->breakers, dry->options.n_breakers,
-                                            sizeof token, compare_tokens) != NULL;
+    return find_tail(dry, token, NULL, 0) == 0;
 }
 
-/* How long a run may be: to the last breaker. */
+/* How long a run may be: to the end of the last breaker. */
 static uint32_t
 count_unbroken(const SundogDryState *dry, const uint32_t *end, uint32_t n_window)
 {
-    uint32_t n = 0;
-    while (n < n_window && !is_breaker(dry, end[-1 - (int64_t)n]))
-        n++;
-    return n;
+    for (uint32_t n = 0; n < n_window; n++) {
+        int64_t n_tail = find_tail(dry, end[-1 - (int64_t)n], end - n, n);
+        if (n_tail >= 0)
+            return n - (uint32_t)n_tail;
+    }
+    return n_window;
 }
 
 /* runs[i]: by how much the tokens before the end equal those before the place i earlier. */

@@ -18,14 +18,18 @@ typedef struct {
     uint32_t run; /* 0: the slot is free */
 } SundogDrySlot;
 
+typedef struct SundogDryBreaker SundogDryBreaker;
+
 typedef struct {
     SundogDry options;
-    uint32_t *breakers;   /* [options.n_breakers] in order */
+    uint32_t *words;            /* [options.n_breakers] a copy of its breakers */
+    SundogDryBreaker *breakers; /* [n_breakers] in the order of their heads */
+    uint32_t n_breakers;
     uint32_t *runs;       /* [n_limit] */
     SundogDrySlot *slots; /* a hash table of the tokens found */
 } SundogDryState;
 
-/* Copies what the options borrow. Tokens are n_limit at most. Nothing is taken where DRY is off. */
+/* Copies what the options borrow, which the wire has checked. Tokens are n_limit at most. Nothing is taken where DRY is off. */
 void sundog_dry_init(SundogDryState *dry, const SundogDry *options, uint32_t n_limit);
 void sundog_dry_clear(SundogDryState *dry);
 

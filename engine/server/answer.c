@@ -3,6 +3,7 @@
 #include "engine/server/answer.h"
 
 #include "engine/server/answer-pieces.h"
+#include "engine/server/dry-breakers.h"
 #include "engine/server/scores.h"
 #include <string.h>
 
@@ -355,6 +356,19 @@ encode_next(SundogAnswer *first)
                                add_choice(first, prompt, NULL));
 }
 
+static void
+on_breakers(GArray *words, void *data)
+{
+    SundogAnswer *answer = data;
+    SundogCompletionRequest *request = answer->request;
+    if (sundog_exchange_is_over(answer->exchange)) {
+        answer_free(answer);
+        return;
+    }
+    request->breakers = g_array_ref(words);
+    sundog_prompt_encode_async(answer->prompt, request->core, answer->exchange, on_encoded, answer);
+}
+
 void
 sundog_answer_start(SundogExchange *exchange, SundogCompletionRequest *request,
                     const SundogAnswerForm *form, void *data)
@@ -379,7 +393,11 @@ sundog_answer_start(SundogExchange *exchange, SundogCompletionRequest *request,
         return;
     }
     sundog_completion_request_settle(request);
-    sundog_prompt_encode_async(answer->prompt, request->core, exchange, on_encoded, answer);
+    if (request->breaker_texts)
+        sundog_dry_breakers_find_async(request->core, (const char *const *)request->breaker_texts,
+                                       exchange, on_breakers, answer);
+    else
+        sundog_prompt_encode_async(answer->prompt, request->core, exchange, on_encoded, answer);
 }
 
 /* What it came to */

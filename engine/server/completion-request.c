@@ -49,6 +49,7 @@ sundog_completion_request_free(SundogCompletionRequest *request)
     g_free(request->grammar);
     g_strfreev(request->choices);
     g_clear_pointer(&request->biases, g_array_unref);
+    g_strfreev(request->breaker_texts);
     g_clear_pointer(&request->breakers, g_array_unref);
     g_strfreev(request->stops);
     g_free(request);

@@ -52,7 +52,8 @@ typedef struct {
     bool progress;         /* comments in the stream before the first token */
     char **stops;          /* NULL-terminated, or NULL */
     GArray *biases;        /* SundogTokenBias, or NULL */
-    GArray *breakers;      /* uint32_t, tokens over which DRY does not look, or NULL */
+    char **breaker_texts;  /* over which DRY does not look, NULL-terminated; NULL: DRY is off */
+    GArray *breakers;      /* of dry-breakers.h, once they are found; or NULL */
     guint n_choices;       /* answers to each prompt, each with the seed one further; at least 1 */
     guint n_told;          /* of them, the best ones, which the client is told */
     bool tells_scores;     /* log probabilities, of which submit says how many */

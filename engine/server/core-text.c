@@ -136,6 +136,8 @@ sundog_core_text_open(const SundogLibraryEntry *entry, SundogKeyring *keyring, G
         return NULL;
     g_autoptr(SundogCoreText) text = g_new0(SundogCoreText, 1);
     text->n_references = 1;
+    text->breakers =
+        g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_array_unref);
     text->name = g_strdup(entry->name);
     text->path = g_strdup(entry->path);
     read_manifest(text, package);
@@ -164,6 +166,7 @@ sundog_core_text_unref(SundogCoreText *text)
     g_clear_pointer(&text->syntax_tokens, g_array_unref);
     g_clear_pointer(&text->ends, g_array_unref);
     g_clear_pointer(&text->vocabulary, g_variant_unref);
+    g_hash_table_unref(text->breakers);
     sundog_tokenizer_free(text->tokenizer);
     g_clear_pointer(&text->manifest, json_object_unref);
     g_free(text->name);

@@ -24,6 +24,7 @@ typedef struct SundogCoreText {
     const char *pair_template;     /* of a query and a document, or NULL; the manifest's */
     uint32_t n_outputs;            /* values of a vector, or scores; 0 where it generates */
     GVariant *vocabulary;          /* as the wire's VOCABULARY, once it was asked for */
+    GHashTable *breakers;          /* of dry-breakers.h: texts -> GArray; main context */
     JsonObject *manifest;
     struct SundogCoreText *draft; /* the small core that drafts for it, a reference, or NULL */
     bool is_draft_chosen;         /* or that there is none */

@@ -85,7 +85,7 @@ bool sundog_generation_is_over(const SundogGeneration *generation);
 void sundog_generation_follow(SundogGeneration *generation, SundogGeneration *leader);
 /* Adds to tokens' logits; a reference to the biases (SundogTokenBias) is taken. Before it is submitted. */
 void sundog_generation_set_biases(SundogGeneration *generation, GArray *biases);
-/* Tokens over which DRY does not look; a reference is taken. Before it is submitted. */
+/* What DRY does not look across, as of dry-breakers.h; a reference is taken. Before it is submitted. */
 void sundog_generation_set_breakers(SundogGeneration *generation, GArray *breakers);
 /* Holds the answer to an automaton, which is taken. Before it is submitted. */
 void sundog_generation_constrain(SundogGeneration *generation, SundogAutomaton *automaton);

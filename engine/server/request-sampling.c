@@ -19,46 +19,17 @@ read_seed(SundogCompletionRequest *request, JsonObject *object, SundogApiError *
     return true;
 }
 
-/* A token that holds a breaker whole; one that is cut into several tokens breaks nothing. */
-static bool
-holds_breaker(const GByteArray *bytes, const GPtrArray *texts)
-{
-    for (guint i = 0; i < texts->len; i++) {
-        const char *text = texts->pdata[i];
-        size_t n_text = strlen(text);
-        if (bytes->len >= n_text && memmem(bytes->data, bytes->len, text, n_text))
-            return true;
-    }
-    return false;
-}
-
-static GArray *
-find_breakers(const SundogCoreText *core, const GPtrArray *texts)
-{
-    GArray *tokens = g_array_new(false, false, sizeof(uint32_t));
-    uint32_t n_tokens = sundog_tokenizer_get_vocabulary(core->tokenizer)->n_tokens;
-    g_autoptr(GByteArray) bytes = g_byte_array_new();
-    for (uint32_t token = 0; token < n_tokens && texts->len > 0; token++) {
-        g_byte_array_set_size(bytes, 0);
-        sundog_tokenizer_append_bytes(core->tokenizer, token, false, bytes);
-        if (holds_breaker(bytes, texts))
-            g_array_append_val(tokens, token);
-    }
-    return tokens;
-}
-
-/* The tokens are looked for only where DRY is on. */
 static bool
 read_breakers(SundogCompletionRequest *request, JsonObject *object, bool is_on,
               SundogApiError **error)
 {
     static const char *const usual[] = {"\n", ":", "\"", "*"}; /* llama-server's */
-    g_autoptr(GPtrArray) texts = g_ptr_array_new();
+    g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
     JsonArray *given = NULL;
     if (!sundog_field_read_array(object, SUNDOG_FIELD_DRY_SEQUENCE_BREAKERS, &given, error))
         return false;
     for (guint i = 0; !given && i < G_N_ELEMENTS(usual); i++)
-        g_ptr_array_add(texts, (char *)usual[i]);
+        g_ptr_array_add(texts, g_strdup(usual[i]));
     for (guint i = 0; given && i < json_array_get_length(given); i++) {
         JsonNode *node = json_array_get_element(given, i);
         bool is_text = json_node_get_value_type(node) == G_TYPE_STRING;
@@ -67,10 +38,11 @@ read_breakers(SundogCompletionRequest *request, JsonObject *object, bool is_on,
             return sundog_api_error_set(error, SUNDOG_API_ERROR_INVALID_VALUE,
                                         "dry_sequence_breakers", "dry_sequence_breakers",
                                         "at most 16 texts of 1 to 1024 bytes", NULL);
-        g_ptr_array_add(texts, (char *)text);
+        g_ptr_array_add(texts, g_strdup(text));
     }
+    g_ptr_array_add(texts, NULL);
     if (is_on)
-        request->breakers = find_breakers(request->core, texts);
+        request->breaker_texts = g_strdupv((char **)texts->pdata);
     return true;
 }
 

@@ -167,6 +167,20 @@ check_sampling(const SundogSubmit *submit, GError **error)
     return true;
 }
 
+/* A count and so many words, twice. */
+static bool
+check_breakers(const SundogDry *dry, GError **error)
+{
+    uint64_t at = 0;
+    for (bool is_tail = false; at < dry->n_breakers || is_tail; is_tail = !is_tail) {
+        uint64_t n = at < dry->n_breakers ? dry->breakers[at] : UINT64_MAX;
+        if (n > dry->n_breakers - at - 1 || at >= dry->n_breakers || (n == 0 && !is_tail))
+            return sundog_wire_refuse(error, "breakers that end within one");
+        at += 1 + n;
+    }
+    return true;
+}
+
 static bool
 check_submit(const SundogSubmit *submit, GError **error)
 {
@@ -196,7 +210,7 @@ check_submit(const SundogSubmit *submit, GError **error)
     }
     if ((submit->flags & SUNDOG_SUBMIT_SCORE_PROMPT) && submit->n_scores == 0)
         return sundog_wire_refuse(error, "the prompt is to be scored, with no scores a token");
-    return check_sampling(submit, error);
+    return check_breakers(&submit->dry, error) && check_sampling(submit, error);
 }
 
 bool

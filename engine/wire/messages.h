@@ -16,7 +16,7 @@
 
 #include "engine/wire/frame.h"
 
-#define SUNDOG_WIRE_VERSION 3
+#define SUNDOG_WIRE_VERSION 4
 
 #define SUNDOG_MESSAGES(X)                                                                       \
     /* server to engine */                                                                       \
@@ -111,13 +111,14 @@ typedef struct {
 
 /* DRY ("don't repeat yourself"): a token that would make the end of the text go on as it did before, by a
  * run of more than allowed_length tokens, loses multiplier * base ^ (length of the run - allowed_length).
- * No run reaches across a breaker. */
+ * No run reaches across a breaker: one of some tokens, its heads, and behind it those of a tail, which may be
+ * empty. */
 typedef struct {
     double multiplier; /* 0: off */
     double base;
     uint32_t allowed_length;
     uint32_t window;          /* last tokens of prompt and answer that are looked at */
-    const uint32_t *breakers; /* [n_breakers] tokens */
+    const uint32_t *breakers; /* [n_breakers] words: of each n_heads, heads, n_tail, tail */
     uint32_t n_breakers;
 } SundogDry;
 

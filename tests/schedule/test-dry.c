@@ -7,26 +7,46 @@
 #define N_TOKENS 300
 #define ROOM 400
 
+/* Whether a breaker of these words stands at a place and ends at most at `end`; *n_tokens: how long it is. */
+static bool
+breaks_at(const SundogDry *options, const uint32_t *tokens, uint32_t place, uint32_t end,
+          uint32_t *n_tokens)
+{
+    *n_tokens = 0;
+    for (uint32_t at = 0; at < options->n_breakers;) {
+        const uint32_t *heads = &options->breakers[at + 1];
+        uint32_t n_heads = options->breakers[at], n_tail = heads[n_heads];
+        for (uint32_t i = 0; i < n_heads; i++)
+            if (heads[i] == tokens[place] && place + 1 + n_tail <= end &&
+                memcmp(heads + n_heads + 1, tokens + place + 1, n_tail * sizeof *tokens) == 0)
+                *n_tokens = MAX(*n_tokens, 1 + n_tail);
+        at += 1 + n_heads + 1 + n_tail;
+    }
+    return *n_tokens > 0;
+}
+
 /* The longest run before an earlier place that `token` followed; 0 where there is none. */
 static uint32_t
 find_longest(const SundogDry *options, const uint32_t *tokens, uint32_t n_tokens, uint32_t token)
 {
     uint32_t longest = 0, begin = n_tokens - MIN(options->window, n_tokens);
+    uint32_t most = n_tokens - begin, n_breaker;
+    for (uint32_t place = n_tokens; place-- > begin;)
+        if (breaks_at(options, tokens, place, n_tokens, &n_breaker)) {
+            most = n_tokens - place - n_breaker;
+            break;
+        }
     for (uint32_t place = begin + 1; place < n_tokens; place++) {
         uint32_t run = 0;
         while (place - run > begin && tokens[place - run - 1] == tokens[n_tokens - run - 1]) {
-            bool breaks = false;
-            for (uint32_t i = 0; i < options->n_breakers; i++)
-                breaks |= tokens[n_tokens - run - 1] == options->breakers[i];
-            if (breaks)
+            if (run == most)
                 break;
             run++;
         }
         if (tokens[place] == token)
             longest = MAX(longest, run);
     }
-    for (uint32_t i = 0; i < options->n_breakers; i++)
-        longest = options->breakers[i] == token ? 0 : longest;
+    longest = breaks_at(options, &token, 0, 1, &n_breaker) ? 0 : longest;
     return longest < options->allowed_length ? 0 : longest;
 }
 
@@ -55,7 +75,9 @@ check(const SundogDry *options, const uint32_t *tokens, uint32_t n_tokens, uint3
 static void
 test_equals_search(void)
 {
-    static const uint32_t breakers[] = {3, 1};
+    /* 3 or 5; 1; then of two tokens and of three. */
+    static const uint32_t breakers[] = {2, 3, 5, 0, 1, 1, 0, 1, 2, 1, 4, 2, 0, 2, 2, 6, 7};
+    static const uint32_t lengths[] = {0, 4, 7, 11, G_N_ELEMENTS(breakers)};
     g_autoptr(GRand) random = g_rand_new_with_seed(3);
     for (uint32_t i = 0; i < 400; i++) {
         uint32_t tokens[N_TOKENS], n_kinds = 1 + i % 9, period = 1 + i % 37;
@@ -68,7 +90,7 @@ test_equals_search(void)
                                    .allowed_length = i % 5,
                                    .window = i % 3 == 0 ? 40 : UINT32_MAX,
                                    .breakers = breakers,
-                                   .n_breakers = i % 3};
+                                   .n_breakers = lengths[i % G_N_ELEMENTS(lengths)]};
         check(&options, tokens, n_tokens, n_kinds);
     }
 }

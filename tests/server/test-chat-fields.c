@@ -37,13 +37,6 @@ test_plain_chat(Fixture *fixture, gconstpointer data)
     harness_wait_for_log("tiny", "\"seed\":5", 1);
 }
 
-/* A prompt of megabytes is encoded beside the main loop: meanwhile others are served. Without that, one
- * of them would wait for about as long as the whole takes. */
-typedef struct {
-    uint16_t port;
-    int is_answered; /* atomic */
-} LongRequest;
-
 /* Fields that come later are refused by name; the same where they ask for nothing are not. */
 static void
 test_fields(Fixture *fixture, gconstpointer data)
@@ -201,6 +194,24 @@ test_other_parts(Fixture *fixture, gconstpointer data)
     }
 }
 
+/* Breakers become tokens, those that are cut by tokens too; asked for again, they are remembered. */
+static void
+test_breakers(Fixture *fixture, gconstpointer data)
+{
+    static const char *const members[] = {
+        "\"dry_multiplier\":1,\"dry_sequence_breakers\":[\":\",\"ab\"],\"stream\":true",
+        "\"dry_multiplier\":1,\"dry_sequence_breakers\":[\":\",\"ab\"]",
+        "\"dry_multiplier\":0,\"dry_sequence_breakers\":[\":\",\"ab\"]",
+        "\"dry_multiplier\":1,\"dry_sequence_breakers\":[]"};
+    for (size_t i = 0; i < G_N_ELEMENTS(members); i++) {
+        g_autofree char *body = harness_dup_chat("Hi", members[i]);
+        g_autoptr(Reply) reply = client_post(fixture->harness->port, "/v1/chat/completions", body);
+        g_assert_cmpuint(reply->status, ==, 200);
+    }
+    g_assert_cmpuint(harness_count_in_log("tiny", "\"breakers\":[1,58,0,1,97,1,98]"), ==, 2);
+    g_assert_cmpuint(harness_count_in_log("tiny", "\"breakers\":[]"), ==, 2);
+}
+
 /* H9, H10: nothing is ever cut; both counts are told. */
 static void
 test_context(Fixture *fixture, gconstpointer data)
@@ -253,6 +264,7 @@ main(int argc, char **argv)
     fixture_add("/chat-fields/plain-chat", test_plain_chat);
     fixture_add("/chat-fields/fields", test_fields);
     fixture_add("/chat-fields/ranges", test_ranges);
+    fixture_add("/chat-fields/breakers", test_breakers);
     fixture_add("/chat-fields/max-tokens", test_max_tokens);
     fixture_add("/chat-fields/messages", test_messages);
     fixture_add("/chat-fields/context", test_context);

@@ -96,7 +96,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 void
 fuzz_make_seeds(void (*add)(const void *data, size_t n_bytes))
 {
-    static const uint32_t tokens[] = {5, 6, 7, 8, 9};
+    static const uint32_t tokens[] = {5, 6, 7, 8, 9}, breakers[] = {1, 5, 2, 6, 7};
     static const SundogTokenBias bias = {2, -1.5};
     const SundogSubmit submit = {.id = 3,
                                  .prompt = tokens,
@@ -112,7 +112,7 @@ fuzz_make_seeds(void (*add)(const void *data, size_t n_bytes))
                                  .n_automaton = 2,
                                  .biases = &bias,
                                  .n_biases = 1,
-                                 .dry = {1, 2, 2, 9, tokens, 3},
+                                 .dry = {1, 2, 2, 9, breakers, 5},
                                  .n_scores = 3};
     static const SundogTokenScore entries[4] = {{1, -2}, {2, -1}, {3, -3}, {2, -1}};
     const SundogScores scores = {3, 5, 2, entries, 2};

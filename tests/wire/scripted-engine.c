@@ -10,7 +10,7 @@
  *     {"event":"start","pid":1,"n":0}
  *     {"event":"draft","core":"small"}           it was given a small core of that name
  *     {"event":"submit","id":7,"entry":0,"prompt":[1,2],"produced":[],"max_tokens":16,"seed":5,
- *      "temperature":0,"ends":[2]}
+ *      "temperature":0,"ends":[2],"breakers":[]}
  *     {"event":"cancel","id":7,"sent":3}         sent: tokens written before the cancel was read
  *     {"event":"finish","id":7,"reason":"cancelled","sent":3,"after_cancel":0}
  *     {"event":"end","why":"shutdown"}
@@ -257,12 +257,13 @@ note_submit(const SundogSubmit *submit, int entry)
     g_autofree char *prompt = print_tokens(submit->prompt, submit->n_prompt);
     g_autofree char *produced = print_tokens(submit->produced, submit->n_produced);
     g_autofree char *ends = print_tokens(submit->ends, submit->n_ends);
+    g_autofree char *breakers = print_tokens(submit->dry.breakers, submit->dry.n_breakers);
     script_note(
         "{\"event\":\"submit\",\"id\":%" G_GUINT64_FORMAT
         ",\"entry\":%d,\"prompt\":%s,\"produced\":%s,\"max_tokens\":%u,\"seed\":%" G_GUINT64_FORMAT
-        ",\"temperature\":%g,\"ends\":%s}",
+        ",\"temperature\":%g,\"ends\":%s,\"breakers\":%s}",
         submit->id, entry, prompt, produced, submit->max_tokens, submit->seed, submit->temperature,
-        ends);
+        ends, breakers);
 }
 
 static void

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 static const uint32_t tokens[] = {11, 12, 13, 14};
+/* 11 or 12 before 13; 14. */
+static const uint32_t breakers[] = {2, 11, 12, 1, 13, 1, 14, 0};
 static const SundogTokenBias biases[] = {{3, -INFINITY}, {4, 2.5}};
 
 static SundogSubmit
@@ -40,7 +42,7 @@ plain_submit(void)
         .top_n_sigma = 1.5,
         .xtc_probability = 0.5,
         .xtc_threshold = 0.1,
-        .dry = {0.8, 1.75, 2, 4096, tokens, 2},
+        .dry = {0.8, 1.75, 2, 4096, breakers, 8},
         .n_scores = 6,
         .follows = 8,
     };
@@ -141,7 +143,7 @@ test_submit(void)
     g_assert_cmpuint(again.n_biases, ==, 2);
     g_assert_true(again.biases[0].token == 3 && isinf(again.biases[0].amount));
     g_assert_true(again.biases[1].token == 4 && again.biases[1].amount == 2.5);
-    g_assert_cmpmem(again.dry.breakers, again.dry.n_breakers * 4, tokens, 8);
+    g_assert_cmpmem(again.dry.breakers, again.dry.n_breakers * 4, breakers, sizeof breakers);
     g_assert_cmpfloat(again.dry.base, ==, 1.75);
     g_assert_cmpfloat(again.xtc_threshold, ==, 0.1);
     g_assert_true(again.n_scores == 6 && again.follows == 8);
@@ -191,6 +193,10 @@ test_submit_ranges(void)
     REFUSE(xtc_threshold, 2);
     REFUSE(dry.multiplier, -1);
     REFUSE(dry.base, NAN);
+    for (uint32_t n = 1; n < 8; n++)
+        if (n != 5) /* where the first breaker ends */
+            REFUSE(dry.n_breakers, n);
+    REFUSE(dry.breakers, breakers + 1);
     REFUSE(n_scores, SUNDOG_WIRE_MAX_SCORES + 1);
     REFUSE(flags, SUNDOG_SUBMIT_ALL_FLAGS + 1);
 #undef REFUSE
