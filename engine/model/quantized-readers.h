@@ -19,5 +19,7 @@ SUNDOG_QUANTIZED_READER(mlx);
 SUNDOG_QUANTIZED_READER(fp8);
 /* Blocks of 32 floats of 4 bits with a power of two. */
 SUNDOG_QUANTIZED_READER(mxfp4);
+/* bitsandbytes: 4 bits that are looked up, with a scale a block. */
+SUNDOG_QUANTIZED_READER(bnb);
 /* Blocks of 16 floats of 4 bits with a float of 8 bits, and a scale of the tensor. */
 SUNDOG_QUANTIZED_READER(nvfp4);

@@ -54,6 +54,8 @@ find_reader(const SundogQuantizedModule *module)
     const SundogSafetensor *weight = parts[SUNDOG_PART_WEIGHT];
     if (parts[SUNDOG_PART_QWEIGHT] != NULL)
         return sundog_quantized_read_gptq;
+    if (parts[SUNDOG_PART_NF4_STATE] != NULL || parts[SUNDOG_PART_FP4_STATE] != NULL)
+        return sundog_quantized_read_bnb;
     if (parts[SUNDOG_PART_BLOCKS] != NULL)
         return sundog_quantized_read_mxfp4;
     if (parts[SUNDOG_PART_GLOBAL_SCALE] != NULL || parts[SUNDOG_PART_SCALE_2] != NULL)
@@ -82,7 +84,7 @@ sundog_quantized_read(SundogSource *source, const SundogQuantizedModule *module,
         return reader(source, module, quantization, tensor, error);
     g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
                 "%s is quantized in a way that is not known here; known are GPTQ, AWQ, "
-                "compressed-tensors, MLX, fp8, mxfp8, mxfp4 and nvfp4",
+                "compressed-tensors, MLX, fp8, mxfp8, mxfp4, nvfp4 and bitsandbytes' nf4 and fp4",
                 module->name);
     return false;
 }

@@ -13,12 +13,14 @@
  *   floats of 8 bits with a scale a block, row or tensor: F8 where they are e4m3 and each scale is that of
  *     whole blocks of 64 columns, else BF16 where all scales are powers of two
  *   mxfp4: MXFP4; mxfp8: BF16; nvfp4: F32
+ *   bitsandbytes' nf4 and fp4: BF16 where their state says that values are that, as its own code rounds
+ *     them, else F32
  *
  * F32 holds the product of scale and stored number as float32 rounds it, which is what the reference
  * computes; 8-bit integers with a minimum and asymmetric 8-bit integers have no narrower home.
  * What a matrix is shows in which parts it has; shapes give bits and groups, except MLX's, which stand
  * in config.json. Sources: the dequantizing code of transformers' integrations (fp8, mxfp4), AutoGPTQ,
- * AutoAWQ, compressed-tensors, MLX (affine quantization), NVIDIA ModelOpt (nvfp4).
+ * AutoAWQ, compressed-tensors, MLX (affine quantization), NVIDIA ModelOpt (nvfp4), bitsandbytes.
  *
  * Within this house.
  */
@@ -27,22 +29,28 @@
 #include "engine/model/source.h"
 
 /* Parts of a matrix. X(PART, what follows its module's name) */
-#define SUNDOG_QUANTIZED_PARTS(X)           \
-    X(WEIGHT, ".weight")                    \
-    X(QWEIGHT, ".qweight")                  \
-    X(QZEROS, ".qzeros")                    \
-    X(SCALES, ".scales")                    \
-    X(BIASES, ".biases")                    \
-    X(G_IDX, ".g_idx")                      \
-    X(PACKED, ".weight_packed")             \
-    X(SCALE, ".weight_scale")               \
-    X(SCALE_INV, ".weight_scale_inv")       \
-    X(SCALE_2, ".weight_scale_2")           \
-    X(GLOBAL_SCALE, ".weight_global_scale") \
-    X(ZERO_POINT, ".weight_zero_point")     \
-    X(PACKED_G_IDX, ".weight_g_idx")        \
-    X(PACKED_SHAPE, ".weight_shape")        \
-    X(BLOCKS, "_blocks")                    \
+#define SUNDOG_QUANTIZED_PARTS(X)                         \
+    X(WEIGHT, ".weight")                                  \
+    X(QWEIGHT, ".qweight")                                \
+    X(QZEROS, ".qzeros")                                  \
+    X(SCALES, ".scales")                                  \
+    X(BIASES, ".biases")                                  \
+    X(G_IDX, ".g_idx")                                    \
+    X(PACKED, ".weight_packed")                           \
+    X(SCALE, ".weight_scale")                             \
+    X(SCALE_INV, ".weight_scale_inv")                     \
+    X(SCALE_2, ".weight_scale_2")                         \
+    X(GLOBAL_SCALE, ".weight_global_scale")               \
+    X(ZERO_POINT, ".weight_zero_point")                   \
+    X(PACKED_G_IDX, ".weight_g_idx")                      \
+    X(PACKED_SHAPE, ".weight_shape")                      \
+    X(ABSMAX, ".weight.absmax")                           \
+    X(NESTED_ABSMAX, ".weight.nested_absmax")             \
+    X(MAP, ".weight.quant_map")                           \
+    X(NESTED_MAP, ".weight.nested_quant_map")             \
+    X(NF4_STATE, ".weight.quant_state.bitsandbytes__nf4") \
+    X(FP4_STATE, ".weight.quant_state.bitsandbytes__fp4") \
+    X(BLOCKS, "_blocks")                                  \
     X(BLOCK_SCALES, "_scales")
 
 typedef enum {

@@ -6,7 +6,7 @@
 For each case NAME the file holds the parts "NAME.m.…" as checkpoints have them, "NAME.config", what
 config.json says of quantization as JSON in bytes, and "NAME.expected", the matrix in float32. The formulas
 are those of the formats' own dequantizing code; compressed-tensors' and MLX's matrices are packed by these
-libraries themselves. Needs numpy, torch, compressed-tensors and mlx.
+libraries themselves, and so are bitsandbytes'. Needs numpy, torch, bitsandbytes, compressed-tensors and mlx.
 """
 
 import json
@@ -16,6 +16,7 @@ import mlx.core as mx
 import numpy
 import safetensors.torch
 import torch
+from bitsandbytes.functional import quantize_4bit
 from compressed_tensors.compressors import pack_to_int32
 
 ROWS, COLUMNS = 8, 64
@@ -178,6 +179,21 @@ def nvfp4(name):
         weight_scale_2=small)
 
 
+def bnb(name, kind, dtype, nested, block=64):
+    weight = (torch.randn(ROWS, COLUMNS) * 0.1).to(dtype)
+    packed, state = quantize_4bit(weight, blocksize=block, quant_type=kind, compress_statistics=nested)
+    parts = {'weight.' + part: values for part, values in state.as_dict(packed=True).items()}
+    # The formula of the kernels for GPUs, which round a value once.
+    absmax = state.absmax
+    if nested:
+        outer = state.state2
+        absmax = outer.code[absmax.long()] * outer.absmax.repeat_interleave(outer.blocksize)[:absmax.numel()] + state.offset
+    codes = torch.stack([packed.flatten() >> 4, packed.flatten() & 15], 1).flatten().long()
+    values = (state.code[codes] * absmax.repeat_interleave(block)).reshape(ROWS, COLUMNS)
+    add(name, {'quant_method': 'bitsandbytes', 'load_in_4bit': True},
+        values.to(dtype if dtype == torch.bfloat16 else torch.float32), weight=packed, **parts)
+
+
 def main():
     torch.manual_seed(7)
     mx.random.seed(7)
@@ -212,6 +228,9 @@ def main():
     add('mxfp8', {}, weight.float() * wide, weight=weight, weight_scale=exponents)
     mxfp4('mxfp4')
     nvfp4('nvfp4')
+    bnb('bnb-nf4', 'nf4', torch.bfloat16, False)
+    bnb('bnb-nf4-nested', 'nf4', torch.bfloat16, True)
+    bnb('bnb-fp4-f16', 'fp4', torch.float16, False, block=128)
     safetensors.torch.save_file(file, sys.argv[1])
 
 

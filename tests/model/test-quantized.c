@@ -49,6 +49,9 @@ static const Case cases[] = {
     {"mxfp4-mlx", SUNDOG_GGUF_MXFP4},
     {"nvfp4-compressed", SUNDOG_GGUF_F32},
     {"nvfp4-modelopt", SUNDOG_GGUF_F32},
+    {"bnb-nf4", SUNDOG_GGUF_BF16},
+    {"bnb-nf4-nested", SUNDOG_GGUF_BF16},
+    {"bnb-fp4-f16", SUNDOG_GGUF_F32},
 };
 
 static SundogSafetensors *
