@@ -14,7 +14,7 @@ may_begin(const SundogScheduler *scheduler)
 {
     const SundogStepRunner *runner = scheduler->runner;
     bool waits = scheduler->waiting.length > 0 && scheduler->n_running < runner->max.n_sequences;
-    if (runner->max_drafts > 0 || runner->state_slot || runner->window_table || waits ||
+    if (runner->max_drafts > 0 || runner->state_slot || waits ||
         scheduler->batch->n_requests < scheduler->n_running)
         return false;
     for (uint32_t i = 0; i < scheduler->n_running; i++) {

@@ -127,10 +127,14 @@ fill_page_table(const SundogStepBatch *batch, uint32_t sequence, uint32_t n_toke
         row[i] = SUNDOG_NULL_PAGE;
 }
 
+/* A sequence's pages, and those of its windows, where a step takes it to n_tokens. */
 static void
-fill_window_table(const SundogStepBatch *batch, uint32_t sequence)
+fill_tables(const SundogStepBatch *batch, uint32_t sequence, uint32_t n_tokens)
 {
     uint32_t width = batch->size.sequence_pages;
+    fill_page_table(batch, sequence, n_tokens);
+    if (batch->runner->window_table == NULL)
+        return;
     sundog_cache_fill_windows(batch->cache, &batch->requests[sequence]->state,
                               batch->runner->window_table + (size_t)sequence * width, width);
 }
@@ -164,9 +168,7 @@ sundog_step_batch_finish(SundogStepBatch *batch)
 {
     for (uint32_t i = 0; i < batch->n_requests; i++) {
         const SundogRequest *request = batch->requests[i];
-        fill_page_table(batch, i, request->state.n_valid + request->n_rows);
-        if (batch->runner->window_table)
-            fill_window_table(batch, i);
+        fill_tables(batch, i, request->state.n_valid + request->n_rows);
         fill_given(batch, request);
         if (request->logit_row != UINT32_MAX)
             fill_sampling(batch, request);
@@ -187,6 +189,7 @@ sundog_step_batch_add_next(SundogStepBatch *batch, SundogRequest *request)
     runner->first_row[size->n_sequences] = (int32_t)size->n_tokens;
     runner->logit_rows[size->n_logit_rows++] = (int32_t)row;
     size->sequence_pages = MAX(size->sequence_pages, n_pages_read(batch, position + 1));
+    sundog_cache_hold_windows(batch->cache, &request->state, position + 1);
     batch->requests[batch->n_requests++] = request;
 }
 
@@ -194,7 +197,7 @@ void
 sundog_step_batch_finish_next(SundogStepBatch *batch)
 {
     for (uint32_t i = 0; i < batch->n_requests; i++)
-        fill_page_table(batch, i, (uint32_t)batch->runner->positions[i] + 1);
+        fill_tables(batch, i, (uint32_t)batch->runner->positions[i] + 1);
 }
 
 void

@@ -17,6 +17,20 @@ mix(uint64_t hash, uint64_t value)
     return hash ^ (hash >> 29);
 }
 
+/* Where a position lies in the pages of windows. */
+static struct FakeSlot *
+window_slot_of(const FakeModel *model, const SundogStepSize *size, uint32_t sequence,
+               int32_t position)
+{
+    const SundogStepRunner *runner = &model->runner;
+    uint32_t index = (uint32_t)position / runner->page_tokens;
+    int32_t page = runner->window_table[(size_t)sequence * size->sequence_pages + index];
+    g_assert_cmpint(page, >, SUNDOG_NULL_PAGE);
+    g_assert_cmpint(page, <, runner->window_pages);
+    return &model->windows[(size_t)page * runner->page_tokens +
+                           (uint32_t)position % runner->page_tokens];
+}
+
 static struct FakeSlot *
 slot_of(const FakeModel *model, const SundogStepSize *size, uint32_t sequence, int32_t position)
 {
@@ -59,6 +73,21 @@ check_rest_of_table(const FakeModel *model, const SundogStepSize *size, uint32_t
         g_assert_cmpint(runner->page_table[(size_t)sequence * size->sequence_pages + i], ==,
                         SUNDOG_NULL_PAGE);
     }
+}
+
+/* Rows see what their windows span, and join it. */
+static void
+run_windows(const FakeModel *model, const SundogStepSize *size, uint32_t sequence)
+{
+    const SundogStepRunner *runner = &model->runner;
+    int32_t start = runner->start_position[sequence];
+    int32_t last = runner->positions[runner->first_row[sequence + 1] - 1];
+    int32_t begin = MAX(start + 1 - (int32_t)runner->window_tokens, 0);
+    for (int32_t p = begin; p < start; p++)
+        g_assert_cmpuint(window_slot_of(model, size, sequence, p)->hash, ==,
+                         slot_of(model, size, sequence, p)->hash);
+    for (int32_t p = start; p <= last; p++)
+        *window_slot_of(model, size, sequence, p) = *slot_of(model, size, sequence, p);
 }
 
 /* The recurrent state takes the sequence's rows in. */
@@ -113,6 +142,8 @@ run_sequence(FakeModel *model, const SundogStepSize *size, uint32_t sequence)
     }
     if (model->states != NULL)
         run_state(model, size, sequence);
+    if (model->windows != NULL)
+        run_windows(model, size, sequence);
     return true;
 }
 
@@ -253,9 +284,10 @@ copy_state(SundogStateKind kind, int32_t from, int32_t to, void *data)
     g_assert_cmpint(from, !=, to);
     if (kind == SUNDOG_STATE_SLOTS)
         model->states[to] = model->states[from];
-    else
-        memcpy(&model->slots[(size_t)to * page_tokens], &model->slots[(size_t)from * page_tokens],
-               page_tokens * sizeof *model->slots);
+    struct FakeSlot *slots = kind == SUNDOG_STATE_WINDOWS ? model->windows : model->slots;
+    if (kind != SUNDOG_STATE_SLOTS)
+        memcpy(&slots[(size_t)to * page_tokens], &slots[(size_t)from * page_tokens],
+               page_tokens * sizeof *slots);
 }
 
 int64_t
@@ -309,6 +341,13 @@ fake_model_new(const FakeModelOptions *options)
         model->runner.pool_states = options->pool_states;
         model->runner.state_slot = g_new0(int32_t, n_sequences);
     }
+    if (options->window_pages > 1) {
+        model->windows =
+            g_new0(struct FakeSlot, (size_t)options->window_pages * options->page_tokens);
+        model->runner.window_pages = options->window_pages;
+        model->runner.window_tokens = options->window_tokens;
+        model->runner.window_table = g_new0(int32_t, n_sequences * options->sequence_pages);
+    }
     return model;
 }
 
@@ -317,7 +356,9 @@ fake_model_free(FakeModel *model)
 {
     if (model) {
         g_free(model->slots);
+        g_free(model->windows);
         g_free(model->states);
+        g_free(model->runner.window_table);
         g_free(model->runner.state_slot);
         g_free(model->logits);
         g_free(model->drawn);

@@ -5,7 +5,8 @@
  * state is: each slot of a page holds its token and the hash of the slot before with it. Every step
  * checks the whole chain of each sequence, so that a wrong page, a wrong chunk or a stale entry shows
  * at once; and fake_model_next() tells from the tokens alone what must come out. With slots of recurrent
- * state, that is the hash itself, which a step must find after exactly the tokens before it.
+ * state, that is the hash itself, which a step must find after exactly the tokens before it. Pages of windows hold
+ * the same as the others, and what a row's window spans must be there.
  */
 
 #include "engine/schedule/step-runner.h"
@@ -21,9 +22,11 @@
 typedef struct FakeModel {
     SundogStepRunner runner;
     struct FakeSlot *slots; /* [pool_pages, page_tokens] */
-    uint64_t *states;       /* [pool_states] */
-    uint64_t *logits;       /* [logit_rows] hash of each row's sequence */
-    int32_t *drawn;         /* what sampling gave, and `out` has once its end was asked for */
+    struct FakeSlot
+        *windows;     /* [window_pages, page_tokens] the same again, of a layer with a window */
+    uint64_t *states; /* [pool_states] */
+    uint64_t *logits; /* [logit_rows] hash of each row's sequence */
+    int32_t *drawn;   /* what sampling gave, and `out` has once its end was asked for */
     int32_t *out;
     SundogScore *scores; /* [logit_rows, SUNDOG_MAX_SCORES] */
     uint32_t n_steps;
@@ -44,8 +47,10 @@ typedef struct {
     uint32_t max_sequences;
     uint32_t history;
     uint32_t max_drafts;
-    int32_t pool_states; /* up to 1: nothing is recurrent */
-    bool is_device;      /* steps may begin before the tokens of the last are known */
+    int32_t pool_states;  /* up to 1: nothing is recurrent */
+    int32_t window_pages; /* up to 1: no layer has a window */
+    uint32_t window_tokens;
+    bool is_device; /* steps may begin before the tokens of the last are known */
 } FakeModelOptions;
 
 FakeModel *fake_model_new(const FakeModelOptions *options);

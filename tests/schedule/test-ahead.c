@@ -18,6 +18,17 @@ static const FakeModelOptions device = {.page_tokens = 16,
                                         .history = 32,
                                         .is_device = true};
 
+/* As few pages of windows as may be: those of a step, of two sequences, and two. */
+static FakeModelOptions
+with_windows(void)
+{
+    FakeModelOptions options = device;
+    options.window_tokens = 21;
+    options.window_pages =
+        2 + 64 / 16 + 2 * (int32_t)sundog_window_held_pages(options.window_tokens, 16);
+    return options;
+}
+
 static SundogSubmit
 request_of(uint64_t id, const uint32_t *prompt, uint32_t max_tokens)
 {
@@ -111,9 +122,9 @@ test_poison_and_failure(void)
 
 /* More requests than run at once, in turns; some are cancelled, some end early, pages are short. */
 static void
-test_company(void)
+test_company(gconstpointer data)
 {
-    FakeEngine engine = fake_engine_start(&device);
+    FakeEngine engine = fake_engine_start(data);
     SundogSubmit requests[N_REQUESTS];
     Answer *answers[N_REQUESTS];
     uint32_t *prompts[N_REQUESTS];
@@ -145,10 +156,12 @@ test_company(void)
 int
 main(int argc, char **argv)
 {
+    const FakeModelOptions windows = with_windows();
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/ahead/alone", test_alone);
     g_test_add_func("/ahead/end", test_end);
     g_test_add_func("/ahead/poison", test_poison_and_failure);
-    g_test_add_func("/ahead/company", test_company);
+    g_test_add_data_func("/ahead/company", &device, test_company);
+    g_test_add_data_func("/ahead/windows", &windows, test_company);
     return g_test_run();
 }
