@@ -50,10 +50,14 @@ static void
 print_steps(const SundogVerifyReport *report)
 {
     printf("\nWhole steps against the unfused program in float32\n");
-    printf("  %-36s %u\n", "positions", report->n_positions);
+    printf("  %-36s %u\n", report->has_distributions ? "positions" : "texts", report->n_positions);
     printf("  %-36s %u\n", "differ between two runs", report->n_unequal);
     printf("  %-36s %u\n", "with a value that is no number", report->n_not_finite);
-    printf("  %-36s %.3e\n", "largest error of a position", report->largest_error);
+    printf("  %-36s %.3e\n",
+           report->has_distributions ? "largest error of a position" : "largest error",
+           report->largest_error);
+    if (!report->has_distributions)
+        return;
     printf("  %-36s %.3e mean, %.3e p99 (nats)\n", "divergence", report->mean_divergence,
            report->p99_divergence);
     printf("  %-36s %.3e (nats)\n", "regret", report->mean_regret);
@@ -89,6 +93,8 @@ add_report(JsonObject *object, const SundogVerifyReport *report)
     json_object_set_int_member(object, "unequal_positions", report->n_unequal);
     json_object_set_int_member(object, "not_finite_positions", report->n_not_finite);
     json_object_set_double_member(object, "largest_error", report->largest_error);
+    if (!report->has_distributions)
+        return;
     json_object_set_double_member(object, "mean_divergence", report->mean_divergence);
     json_object_set_double_member(object, "p99_divergence", report->p99_divergence);
     json_object_set_double_member(object, "mean_regret", report->mean_regret);
@@ -102,7 +108,7 @@ describe(const SundogVerifyReport *report)
     if (report == NULL)
         return "signature and hashes";
     return report->kernels != NULL ? "signature, hashes, operations and whole steps"
-                                   : "signature, hashes and whole steps on the GPU";
+                                   : "signature, hashes and whole steps";
 }
 
 static int

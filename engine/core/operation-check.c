@@ -94,7 +94,8 @@ type_matches(const SundogBuffer *buffer, const char *type)
         return (buffer->role == SUNDOG_BUFFER_STATE &&
                 (buffer->dtype == SUNDOG_DTYPE_F16 || buffer->dtype == SUNDOG_DTYPE_BF16 ||
                  buffer->dtype == SUNDOG_DTYPE_F32 || buffer->dtype == SUNDOG_DTYPE_Q8)) ||
-               (buffer->role == SUNDOG_BUFFER_TEMPORARY && buffer->dtype == SUNDOG_DTYPE_F32);
+               (buffer->role == SUNDOG_BUFFER_TEMPORARY &&
+                (buffer->dtype == SUNDOG_DTYPE_F32 || buffer->dtype == SUNDOG_DTYPE_BF16));
     if (strcmp(type, "state") == 0)
         return buffer->role == SUNDOG_BUFFER_STATE && buffer->dtype == SUNDOG_DTYPE_F32;
     return strcmp(sundog_dtype_name(buffer->dtype), type) == 0;

@@ -6,7 +6,7 @@
 #include "engine/prepare/lower.h"
 #include "engine/prepare/passes.h"
 
-enum { ATTENTION_O = 6, ATTENTION_WORKSPACE = 7 };
+enum { ROPE_K_PAGES = 5, ROPE_V_PAGES, ATTENTION_O = 6, ATTENTION_WORKSPACE };
 
 /* Room for the parts of all blocks: heads of a group, their values, greatest and sum in float32. */
 static void
@@ -25,16 +25,30 @@ enlarge_workspace(SundogProgram *program, const SundogOperation *attention)
                                  sundog_program_get_buffer(program, id)->shape[1], needed));
 }
 
-/* What products read, of one matrix or of experts: their first argument. */
+/* What is added as it is, and stays float32: of products all but their first argument, and terms of sums. */
+static void
+keep_terms(const SundogOperation *operation, bool *is_rounded)
+{
+    bool is_sum = operation->kind == SUNDOG_OP_ADD;
+    for (int a = is_sum ? 0 : 1; a < SUNDOG_MAX_ARGUMENTS; a++)
+        if ((is_sum || sundog_lower_is_product(operation->kind)) &&
+            operation->arguments[a] != SUNDOG_BUFFER_NONE)
+            is_rounded[operation->arguments[a]] = false;
+}
+
+/* What products read, of one matrix or of experts, their first argument, and nothing else adds. */
 static bool *
 find_product_inputs(const SundogProgram *program)
 {
     bool *is_input = g_new0(bool, sundog_program_get_n_buffers(program) + 1);
-    for (uint32_t i = 0; i < sundog_program_get_n_operations(program); i++) {
+    uint32_t n = sundog_program_get_n_operations(program);
+    for (uint32_t i = 0; i < n; i++) {
         const SundogOperation *operation = sundog_program_get_operation(program, i);
         if (sundog_lower_is_product(operation->kind) || operation->kind == SUNDOG_OP_GATHER_EXPERTS)
             is_input[operation->arguments[0]] = true;
     }
+    for (uint32_t i = 0; i < n; i++)
+        keep_terms(sundog_program_get_operation(program, i), is_input);
     return is_input;
 }
 
@@ -102,6 +116,10 @@ sundog_pass_cuda(SundogProgram *program)
             operation->kind == SUNDOG_OP_GATHER_EXPERTS ||
             operation->kind == SUNDOG_OP_LINEAR_GATED_EXPERTS)
             sundog_program_set_buffer_dtype(program, result, SUNDOG_DTYPE_BF16);
+        if (operation->kind == SUNDOG_OP_ROPE_PAGES)
+            for (int a = ROPE_K_PAGES; a <= ROPE_V_PAGES; a++)
+                sundog_program_set_buffer_dtype(program, operation->arguments[a],
+                                                SUNDOG_DTYPE_BF16);
         if (operation->kind == SUNDOG_OP_ATTENTION) {
             sundog_program_set_buffer_dtype(program, operation->arguments[ATTENTION_O],
                                             SUNDOG_DTYPE_BF16);

@@ -158,8 +158,6 @@ check_attention(SundogLowering *lowering, const SundogOperation *operation)
     if (pages != SUNDOG_DTYPE_BF16 && pages != SUNDOG_DTYPE_Q8)
         sundog_lowering_fail(lowering, "attention over pages of %s has no CUDA kernel",
                              sundog_dtype_name(pages));
-    if (is_latent && pages == SUNDOG_DTYPE_Q8)
-        sundog_lowering_fail(lowering, "attention over latents in 8 bits has no CUDA kernel");
 }
 
 bool

@@ -50,6 +50,7 @@ typedef struct {
         SundogCudaExpertLinear expert_linear;
         SundogCudaCombineExperts combine_experts;
         SundogCudaGatherRows gather_rows;
+        SundogCudaPool pool;
         SundogCudaPlanAttention plan_attention;
         SundogCudaAttention attention;
         SundogCudaRopeCache rope_cache;

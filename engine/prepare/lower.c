@@ -25,8 +25,8 @@
 #include <string.h>
 
 const char *const sundog_lower_modules[] = {
-    "attend",     "attention", "chain",  "elements", "experts", "flash",     "latent", "linear",
-    "rope-cache", "rows",      "sample", "step",     "wide",    "warpgroup", NULL};
+    "attend", "attention",  "chain", "elements", "experts", "flash",     "latent", "linear",
+    "pool",   "rope-cache", "rows",  "sample",   "step",    "warpgroup", "wide",   NULL};
 
 #define NO_TOKENS_LIMIT INT32_MAX
 enum { ROPE_DIMS = 3 };
@@ -124,6 +124,26 @@ lower_gather_rows(SundogLowering *lowering, uint32_t index, const SundogOperatio
 }
 
 static void
+lower_pool(SundogLowering *lowering, uint32_t index, const SundogOperation *operation)
+{
+    SundogDraft draft;
+    const SundogBufferId *a = operation->arguments;
+    sundog_draft_begin(lowering, &draft, index, 1, "pool", sizeof(SundogCudaPool));
+    int64_t n_columns = sundog_lowering_get_columns(lowering, a[2]);
+    draft.parameters.pool = (SundogCudaPool){.n_columns = (int32_t)n_columns,
+                                             .pooling = (int32_t)operation->parameters[0].i};
+    SUNDOG_DRAFT_READ(SundogCudaPool, x, a[0]);
+    SUNDOG_DRAFT_READ(SundogCudaPool, first_row, a[1]);
+    SUNDOG_DRAFT_WRITE(SundogCudaPool, y, a[2]);
+    SUNDOG_DRAFT_VALUE(SundogCudaPool, n_tokens,
+                       sundog_lowering_get_buffer(lowering, a[0])->shape[0]);
+    draft.launch.grid[0] = sundog_lowering_get_buffer(lowering, a[2])->shape[0];
+    draft.launch.grid[1] = sundog_lowering_constant(
+        lowering, (n_columns + SUNDOG_CUDA_ROW_THREADS - 1) / SUNDOG_CUDA_ROW_THREADS);
+    sundog_draft_finish(lowering, &draft, "sundog_pool");
+}
+
+static void
 lower_sample(SundogLowering *lowering, uint32_t index, const SundogOperation *operation)
 {
     SundogDraft draft;
@@ -197,6 +217,9 @@ lower_next(SundogLowering *lowering, uint32_t index)
         return 1;
     case SUNDOG_OP_GATHER_ROWS:
         lower_gather_rows(lowering, index, operation);
+        return 1;
+    case SUNDOG_OP_POOL:
+        lower_pool(lowering, index, operation);
         return 1;
     case SUNDOG_OP_SAMPLE:
         lower_sample(lowering, index, operation);

@@ -64,28 +64,13 @@ is_for_text(const SundogPlan *plan)
 }
 
 static bool
-check_purpose(const SundogPlan *plan, GError **error)
-{
-    if (is_for_text(plan) || !is_for_cuda(plan))
-        return true;
-    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
-                "there are no CUDA kernels for models that give vectors or scores: prepare it for "
-                "the target \"%s\"",
-                SUNDOG_CORE_TARGET_HOST);
-    return false;
-}
-
-static bool
 check_cache(const SundogPlan *plan, const SundogPrepareOptions *options, GError **error)
 {
-    if (options->cache != SUNDOG_CACHE_Q8 || (is_for_text(plan) && !is_for_cuda(plan)))
+    if (options->cache != SUNDOG_CACHE_Q8 || is_for_text(plan))
         return true;
-    g_set_error(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
-                is_for_cuda(plan)
-                    ? "a cache in 8 bits is for the target \"%s\", and a GPU keeps bf16"
-                    : "models that give vectors or scores have no cache: prepare it for \"%s\" "
-                      "without one in 8 bits",
-                SUNDOG_CORE_TARGET_HOST);
+    g_set_error_literal(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
+                        "models that give vectors or scores have no cache: prepare it without "
+                        "one in 8 bits");
     return false;
 }
 
@@ -171,10 +156,10 @@ has_quantized(GHashTable *tensors, const SundogPrepareOptions *options)
 static SundogDtype
 cache_dtype(const SundogPlan *plan, GHashTable *tensors, const SundogPrepareOptions *options)
 {
-    if (is_for_cuda(plan))
-        return SUNDOG_DTYPE_BF16;
     if (options->cache == SUNDOG_CACHE_Q8)
         return SUNDOG_DTYPE_Q8;
+    if (is_for_cuda(plan))
+        return SUNDOG_DTYPE_BF16;
     if (options->activations == SUNDOG_ACTIVATIONS_F32)
         return SUNDOG_DTYPE_F32;
     return has_quantized(tensors, options) ? SUNDOG_DTYPE_BF16 : SUNDOG_DTYPE_F16;
@@ -341,10 +326,9 @@ sundog_plan_make(SundogPlan *plan, const SundogModel *model, const SundogPrepare
     plan->bounds = choose_bounds(plan->context_length, dimensions->n_vocabulary, is_for_cuda(plan));
     if (!is_for_text(plan))
         bound_whole_steps(&plan->bounds, plan->context_length);
-    if (!is_for_cuda(plan))
-        bound_windows(&plan->bounds, dimensions, plan->context_length);
+    bound_windows(&plan->bounds, dimensions, plan->context_length);
     plan->cache.dtype = cache_dtype(plan, tensors, options);
-    if (!check_purpose(plan, error) || !check_cache(plan, options, error) ||
+    if (!check_cache(plan, options, error) ||
         !make_reference(plan, model, tensors, options, error) ||
         !make_forward(plan, model, tensors, options, error) ||
         (is_for_text(plan) && !make_sample(plan, dimensions->n_vocabulary, error)))

@@ -174,7 +174,8 @@ write_launches(const SundogPlan *plan, SundogPackageWriter *writer, GError **err
     if (plan->forward_launches == NULL)
         return true;
     if (!write_launch_list(plan->forward_launches, plan->forward.program, writer, error) ||
-        !write_launch_list(plan->sample_launches, plan->sample, writer, error))
+        (plan->sample_launches != NULL &&
+         !write_launch_list(plan->sample_launches, plan->sample, writer, error)))
         return false;
     for (int i = 0; sundog_lower_modules[i] != NULL; i++) {
         const SundogCubin *cubin = sundog_cubin_find(plan->target, sundog_lower_modules[i]);

@@ -22,6 +22,17 @@ static const char *const texts[] = {
     "1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610, 987, 1597, 2584",
 };
 
+/* The buffers of cores for text, and of others, where they are. */
+static void
+fill_row(SundogVerifyBuffer get, void *of, int32_t row)
+{
+    int32_t *logit_rows = get(of, "logit_rows"), *token_types = get(of, "token_types");
+    if (logit_rows != NULL)
+        logit_rows[row] = row;
+    if (token_types != NULL)
+        token_types[row] = 0;
+}
+
 static void
 fill_part(SundogVerifyBuffer get, void *of, const SundogVerifyPart *part, uint32_t index,
           int32_t row)
@@ -42,7 +53,7 @@ fill_part(SundogVerifyBuffer get, void *of, const SundogVerifyPart *part, uint32
         ((int32_t *)get(of, "tokens"))[row + i] = part->tokens[i];
         ((int32_t *)get(of, "positions"))[row + i] = part->start + i;
         ((int32_t *)get(of, "token_sequence"))[row + i] = (int32_t)index;
-        ((int32_t *)get(of, "logit_rows"))[row + i] = row + i;
+        fill_row(get, of, row + i);
     }
 }
 

@@ -14,7 +14,8 @@
 typedef struct {
     SundogReplay *replay;
     SundogInterpreter *interpreter; /* of the reference; NULL where the replay runs it */
-    uint32_t n_vocabulary;
+    const char *output;             /* "logits" of each row, or "result" of the text */
+    uint32_t n_values;              /* of a row's logits, or of the result */
     SundogVerifyReport *report;
     GArray *divergences; /* of double, a position each */
     double sum_regret;
@@ -33,39 +34,48 @@ get_interpreters_buffer(void *of, const char *name)
     return sundog_interpreter_get_buffer(of, name);
 }
 
-/* A step of one sequence; logits [n_tokens, n_vocabulary]. */
+/* What is compared of so many tokens. */
+static guint
+count_positions(const Comparison *comparison, guint n_tokens)
+{
+    return comparison->report->has_distributions ? n_tokens : 1;
+}
+
+/* A step of one sequence; values [positions, n_values]. */
 static bool
 run_part(const Comparison *comparison, const char *program, const SundogVerifyPart *part,
-         float *logits, GError **error)
+         float *values, GError **error)
 {
     SundogShape shape = *sundog_replay_get_bounds(comparison->replay);
-    size_t n_bytes = (size_t)part->n_tokens * comparison->n_vocabulary * sizeof *logits;
+    size_t n_bytes = (size_t)count_positions(comparison, (guint)part->n_tokens) *
+                     comparison->n_values * sizeof *values;
     if (comparison->interpreter != NULL && strcmp(program, SUNDOG_PROGRAM_REFERENCE) == 0) {
         sundog_verify_fill(get_interpreters_buffer, comparison->interpreter, part, 1, &shape);
         sundog_interpreter_run(comparison->interpreter, &shape, sundog_host_detect());
-        memcpy(logits, sundog_interpreter_get_buffer(comparison->interpreter, "logits"), n_bytes);
+        memcpy(values, sundog_interpreter_get_buffer(comparison->interpreter, comparison->output),
+               n_bytes);
         return true;
     }
     sundog_verify_fill(get_buffer, comparison->replay, part, 1, &shape);
     return sundog_replay_run(comparison->replay, program, &shape, error) &&
-           sundog_replay_read(comparison->replay, "logits", logits, n_bytes, error);
+           sundog_replay_read(comparison->replay, comparison->output, values, n_bytes, error);
 }
 
-/* Logits of every position of a prompt, in steps of so many tokens; NULL and an error. */
+/* Values of every position of a prompt, in steps of so many tokens; NULL and an error. */
 static float *
 run_prompt(const Comparison *comparison, const char *program, const GArray *prompt, int32_t chunk,
            GError **error)
 {
-    size_t n = comparison->n_vocabulary;
-    g_autofree float *logits = g_new(float, prompt->len *n);
+    size_t n = comparison->n_values;
+    g_autofree float *values = g_new(float, count_positions(comparison, prompt->len) * n);
     for (int32_t done = 0; done < (int32_t)prompt->len; done += chunk) {
         const SundogVerifyPart part = {.start = done,
                                        .n_tokens = MIN(chunk, (int32_t)prompt->len - done),
                                        .tokens = &g_array_index(prompt, int32_t, done)};
-        if (!run_part(comparison, program, &part, logits + (size_t)done * n, error))
+        if (!run_part(comparison, program, &part, values + (size_t)done * n, error))
             return NULL;
     }
-    return g_steal_pointer(&logits);
+    return g_steal_pointer(&values);
 }
 
 /* One position's distribution, ready to be asked for log-probabilities. */
@@ -125,16 +135,37 @@ all_finite(const float *logits, uint32_t n)
     return true;
 }
 
+/* Scores below 1 are as good as they are near. */
+static double
+result_error(const float *found, const float *expected, uint32_t n)
+{
+    double error = relative_error(found, expected, n),
+           difference = fabs((double)found[0] - expected[0]);
+    return n == 1 ? MIN(error, difference) : error;
+}
+
+static void
+compare_result(const Comparison *comparison, const float *fused, const float *reference)
+{
+    SundogVerifyReport *report = comparison->report;
+    report->largest_error =
+        MAX(report->largest_error, result_error(fused, reference, comparison->n_values));
+}
+
 static void
 compare_position(Comparison *comparison, const float *fused, const float *again,
                  const float *reference)
 {
-    uint32_t n = comparison->n_vocabulary;
+    uint32_t n = comparison->n_values;
     SundogVerifyReport *report = comparison->report;
     report->n_positions++;
     report->n_unequal += memcmp(fused, again, n * sizeof(float)) != 0;
     if (!all_finite(fused, n) || !all_finite(reference, n)) {
         report->n_not_finite++;
+        return;
+    }
+    if (!report->has_distributions) {
+        compare_result(comparison, fused, reference);
         return;
     }
     Distribution found = distribution_of(fused, n);
@@ -147,21 +178,23 @@ compare_position(Comparison *comparison, const float *fused, const float *again,
     report->largest_error = MAX(report->largest_error, relative_error(fused, reference, n));
 }
 
-/* The reference runs last over the same pages, which it writes anew from their begin. */
+/* The reference runs last over the same pages, which it writes anew from their begin. Texts that are taken whole
+ * are so in each run. */
 static bool
 compare_prompt(Comparison *comparison, const GArray *prompt, GError **error)
 {
     int32_t whole = (int32_t)prompt->len;
-    size_t n = comparison->n_vocabulary;
+    int32_t chunk = comparison->report->has_distributions ? CHUNK : whole;
+    size_t n = comparison->n_values;
     g_autofree float *fused = run_prompt(comparison, SUNDOG_PROGRAM_FORWARD, prompt, whole, error);
     g_autofree float *again =
-        fused != NULL ? run_prompt(comparison, SUNDOG_PROGRAM_FORWARD, prompt, CHUNK, error) : NULL;
+        fused != NULL ? run_prompt(comparison, SUNDOG_PROGRAM_FORWARD, prompt, chunk, error) : NULL;
     g_autofree float *reference =
         again != NULL ? run_prompt(comparison, SUNDOG_PROGRAM_REFERENCE, prompt, whole, error)
                       : NULL;
     if (reference == NULL)
         return false;
-    for (guint i = 0; i < prompt->len; i++)
+    for (guint i = 0; i < count_positions(comparison, prompt->len); i++)
         compare_position(comparison, fused + i * n, again + i * n, reference + i * n);
     return true;
 }
@@ -237,8 +270,11 @@ sundog_verify_steps(SundogCore *core, const GPtrArray *prompts, const SundogVeri
     g_autoptr(SundogReplay) replay = sundog_replay_open(core, &replay_options, error);
     if (replay == NULL)
         return false;
+    const SundogCoreInfo *info = sundog_core_get_info(core);
     Comparison comparison = {.replay = replay,
-                             .n_vocabulary = sundog_core_get_info(core)->n_vocabulary,
+                             .output = report->has_distributions ? "logits" : "result",
+                             .n_values =
+                                 report->has_distributions ? info->n_vocabulary : info->n_outputs,
                              .report = report,
                              .divergences = g_array_new(FALSE, FALSE, sizeof(double))};
     bool ok = open_reference(&comparison, core, error) &&

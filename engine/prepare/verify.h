@@ -10,7 +10,8 @@
  *
  * Of a core for a GPU whole steps alone, whose distributions are held to the same bounds: the plain kernels
  * do not write the types that its programs have. Its steps have equal bits whole and in pieces where they
- * are run so that they are alike.
+ * are run so that they are alike. Of a core that gives vectors or scores too, a text a position, whose results
+ * are held to a bound on their error.
  *
  * Runs on the calling thread with a pool of its own for whole steps; minutes for large models.
  */
@@ -39,10 +40,14 @@ typedef struct {
     const char *kernels; /* "avx512-vnni": the set that was compared with "plain"; NULL: none was */
     SundogVerifyOperation operations[SUNDOG_N_OPERATIONS];
 
-    uint32_t n_positions;   /* whose logits were compared */
-    uint32_t n_unequal;     /* positions where two runs of the fused program differ */
-    uint32_t n_not_finite;  /* positions with a logit that is no number */
-    double largest_error;   /* of a position's logits, against the reference */
+    bool
+        has_distributions; /* else vectors or scores, of which nothing past largest_error is known */
+    uint32_t n_positions;  /* whose logits, or texts whose results, were compared */
+    uint32_t n_unequal;    /* positions where two runs of the fused program differ */
+    uint32_t n_not_finite; /* positions with a logit that is no number */
+    double
+        largest_error; /* of a position's logits, against the reference; of scores, where those are below 1,
+                               the difference */
     double mean_divergence; /* Kullback-Leibler, nats */
     double p99_divergence;  /* nats */
     double mean_regret;     /* nats that the reference loses by taking the fused program's token */

@@ -32,7 +32,7 @@
 #define CHECK_US 2000
 
 static const char *const program_names[] = {SUNDOG_PROGRAM_FORWARD, SUNDOG_PROGRAM_SAMPLE};
-enum { FORWARD, SAMPLE, N_PROGRAMS };
+enum { FORWARD, SAMPLE, N_PROGRAMS }; /* cores that give vectors or scores do not sample */
 
 /* Where nothing was measured. */
 static const int32_t usual_ladder[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256};
@@ -79,6 +79,13 @@ static bool
 succeeded(const CudaReplay *replay, CUresult result, const char *what, GError **error)
 {
     return sundog_cuda_succeeded(replay->device.driver, result, what, error);
+}
+
+/* NULL where the core has none. */
+static const SundogProgram *
+find_program(const CudaReplay *replay, int program)
+{
+    return sundog_core_get_program(replay->base.core, program_names[program]);
 }
 
 /* Memory */
@@ -143,7 +150,8 @@ allocate_places(CudaReplay *replay, GError **error)
     const char *name;
     Place *place;
     for (int i = 0; i < N_PROGRAMS; i++)
-        collect_places(replay, sundog_core_get_program(replay->base.core, program_names[i]));
+        if (find_program(replay, i) != NULL)
+            collect_places(replay, find_program(replay, i));
     g_hash_table_iter_init(&iter, replay->places);
     while (g_hash_table_iter_next(&iter, (gpointer *)&name, (gpointer *)&place)) {
         if (is_scores(name))
@@ -171,9 +179,9 @@ allocate_rest(CudaReplay *replay, GError **error)
 {
     const SundogCudaDriver *driver = replay->device.driver;
     for (int i = 0; i < N_PROGRAMS; i++)
-        replay->arena_bytes =
-            MAX(replay->arena_bytes, sundog_program_get_arena_bytes(sundog_core_get_program(
-                                         replay->base.core, program_names[i])));
+        if (find_program(replay, i) != NULL)
+            replay->arena_bytes =
+                MAX(replay->arena_bytes, sundog_program_get_arena_bytes(find_program(replay, i)));
     return succeeded(replay, driver->memory_allocate(&replay->arena, replay->arena_bytes),
                      "taking memory for a step", error) &&
            succeeded(replay,
@@ -223,10 +231,12 @@ map_blocks(CudaReplay *replay, GError **error)
     return true;
 }
 
+/* 0 where there is none. */
 static CUdeviceptr
 find_place(const CudaReplay *replay, const char *name)
 {
-    return ((Place *)g_hash_table_lookup(replay->places, name))->data;
+    const Place *place = g_hash_table_lookup(replay->places, name);
+    return place != NULL ? place->data : 0;
 }
 
 static CUdeviceptr
@@ -265,7 +275,7 @@ load_weights(CudaReplay *replay, const SundogReplayOptions *options, GError **er
 static bool
 make_launcher(CudaReplay *replay, int index, GError **error)
 {
-    const SundogProgram *program = sundog_core_get_program(replay->base.core, program_names[index]);
+    const SundogProgram *program = find_program(replay, index);
     uint32_t n = sundog_program_get_n_buffers(program);
     g_autofree CUdeviceptr *buffers = g_new0(CUdeviceptr, n);
     CUdeviceptr mapped = replay->mapped_data;
@@ -308,7 +318,7 @@ choose_ladder(CudaReplay *replay, const SundogReplayOptions *options)
 {
     const int32_t *from = options->ladder != NULL ? options->ladder : usual_ladder;
     uint32_t n = options->ladder != NULL ? options->n_rungs : G_N_ELEMENTS(usual_ladder);
-    n = MIN(n, SUNDOG_REPLAY_MAX_RUNGS);
+    n = find_program(replay, SAMPLE) != NULL ? MIN(n, SUNDOG_REPLAY_MAX_RUNGS) : 0;
     while (replay->n_rungs < n && from[replay->n_rungs] <= max_decoding(replay)) {
         replay->ladder[replay->n_rungs] = from[replay->n_rungs];
         replay->n_rungs++;
@@ -448,8 +458,11 @@ pack_forward(CudaReplay *replay, SundogCudaBlock *block, const SundogShape *shap
         add_section(replay, block, &at, "window_table", s, s, pages, stride, 0);
     if (has_place(replay, "state_slot"))
         add_section(replay, block, &at, "state_slot", s, to_s, 1, 1, SUNDOG_NULL_STATE_SLOT);
-    add_section(replay, block, &at, "logit_rows", rows, runs->values[SUNDOG_VARIABLE_LOGIT_ROWS], 1,
-                1, 0);
+    if (has_place(replay, "token_types"))
+        add_section(replay, block, &at, "token_types", n, to_n, 1, 1, 0);
+    if (has_place(replay, "logit_rows"))
+        add_section(replay, block, &at, "logit_rows", rows,
+                    runs->values[SUNDOG_VARIABLE_LOGIT_ROWS], 1, 1, 0);
 }
 
 /* Padded rows sample greedily from what lies there; nobody reads their tokens. */
@@ -586,7 +599,8 @@ static void
 leave_out(SundogReplay *base, uint64_t operations)
 {
     for (int i = 0; i < N_PROGRAMS; i++)
-        sundog_cuda_launcher_leave_out(((CudaReplay *)base)->launchers[i], operations);
+        if (((CudaReplay *)base)->launchers[i] != NULL)
+            sundog_cuda_launcher_leave_out(((CudaReplay *)base)->launchers[i], operations);
 }
 
 static void
@@ -679,7 +693,7 @@ open_parts(CudaReplay *replay, const SundogReplayOptions *options, GError **erro
         !map_blocks(replay, error) || !load_weights(replay, options, error))
         return false;
     for (int i = 0; i < N_PROGRAMS; i++)
-        if (!make_launcher(replay, i, error))
+        if (find_program(replay, i) != NULL && !make_launcher(replay, i, error))
             return false;
     choose_ladder(replay, options);
     return make_graphs(replay, error) &&

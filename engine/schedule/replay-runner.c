@@ -7,6 +7,7 @@
 struct SundogReplayRunner {
     SundogStepRunner table;
     SundogReplay *replay;
+    float *result; /* of a device, copied after each step; else NULL */
 };
 
 static SundogShape
@@ -28,7 +29,11 @@ forward(void *data, const SundogStepSize *size, GError **error)
 {
     SundogReplayRunner *runner = data;
     SundogShape shape = shape_of(runner, size);
-    return sundog_replay_run(runner->replay, SUNDOG_PROGRAM_FORWARD, &shape, error);
+    size_t n_results = (size_t)size->n_sequences * runner->table.n_outputs;
+    return sundog_replay_run(runner->replay, SUNDOG_PROGRAM_FORWARD, &shape, error) &&
+           (runner->result == NULL ||
+            sundog_replay_read(runner->replay, "result", runner->result,
+                               n_results * sizeof *runner->result, error));
 }
 
 static bool
@@ -113,15 +118,18 @@ find_buffers(SundogReplayRunner *runner)
     return NULL;
 }
 
-/* What a core gives that is not for text; false where its program does not. */
+/* What a core gives that is not for text; false where its program does not. A device has it in its own memory. */
 static bool
-find_result(SundogReplayRunner *runner)
+find_result(SundogReplayRunner *runner, const SundogCore *core)
 {
     SundogStepRunner *table = &runner->table;
     if (table->n_outputs == 0)
         return true;
     table->token_types = sundog_replay_get_buffer(runner->replay, "token_types");
     table->result = sundog_replay_get_buffer(runner->replay, "result");
+    if (!sundog_core_is_for_host(core))
+        table->result = runner->result =
+            g_new0(float, (size_t)table->max.n_sequences * table->n_outputs);
     return table->result != NULL;
 }
 
@@ -204,7 +212,7 @@ sundog_replay_runner_new(SundogReplay *replay, const SundogCore *core, GError **
         runner->table.state.n_bytes[kind] =
             sundog_replay_get_state_bytes(replay, (SundogStateKind)kind);
     const char *missing = find_buffers(runner);
-    if (!missing && !find_result(runner))
+    if (!missing && !find_result(runner, core))
         missing = "result";
     if (missing) {
         g_set_error(error, SUNDOG_REPLAY_ERROR, SUNDOG_REPLAY_ERROR_PROGRAM,
@@ -220,6 +228,8 @@ sundog_replay_runner_new(SundogReplay *replay, const SundogCore *core, GError **
 void
 sundog_replay_runner_free(SundogReplayRunner *runner)
 {
+    if (runner != NULL)
+        g_free(runner->result);
     g_free(runner);
 }
 

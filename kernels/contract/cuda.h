@@ -333,6 +333,15 @@ typedef struct {
     int32_t n_used;
 } SundogCudaCombineExperts;
 
+typedef struct {
+    const void *x; /* f32 [T, D] */
+    const void *first_row;
+    void *y; /* f32 [S, D] */
+    int32_t n_tokens;
+    int32_t n_columns;
+    int32_t pooling; /* a SundogPool */
+} SundogCudaPool;
+
 /* linear_heads, so many tokens a block. */
 #define SUNDOG_CUDA_HEADS_THREADS 128
 #define SUNDOG_CUDA_HEADS_FEW 8

@@ -14,7 +14,8 @@
  * q8 what paged-cache.h says, pages of bf16 math.h's factors (on CUDA without their zeros); attention reads keys and values from the pages only. Rows of v in qkv are kept as they are.
  *
  * rope_pages is rope_cache into f32 pages that live for one step, in which every sequence begins at
- * position 0; they are numbered 1 to n in any order. Slots that no row of the step has are zeros.
+ * position 0; they are numbered 1 to n in any order. Slots that no row of the step has are zeros. On CUDA these
+ * pages are bf16, and such slots keep what they had, which nothing reads.
  *
  * Two rows of a step never have one position of one sequence; a row whose page is the null page
  * writes nothing.

@@ -233,12 +233,14 @@ clear_tail(const RopeCache *rope, int64_t row, int64_t group)
     int64_t sequence = rope->token_sequence[row], used = position % SUNDOG_PAGE_TOKENS + 1;
     int64_t page =
         rope->page_table[sequence * rope->sequence_pages + position / SUNDOG_PAGE_TOKENS];
-    int64_t base = (page * rope->n_kv_heads + group) * c * SUNDOG_PAGE_TOKENS;
-    float *keys = (float *)rope->k_pages + base, *values = (float *)rope->v_pages + base;
+    size_t bytes = sundog_dtype_bytes(rope->dtype);
+    size_t base = (size_t)((page * rope->n_kv_heads + group) * c * SUNDOG_PAGE_TOKENS) * bytes;
+    uint8_t *keys = rope->k_pages + base, *values = rope->v_pages + base;
     for (int64_t d = 0; d < c; d++)
-        memset(keys + d * SUNDOG_PAGE_TOKENS + used, 0,
-               (size_t)(SUNDOG_PAGE_TOKENS - used) * sizeof(float));
-    memset(values + used * c, 0, (size_t)((SUNDOG_PAGE_TOKENS - used) * c) * sizeof(float));
+        memset(keys + (size_t)(d * SUNDOG_PAGE_TOKENS + used) * bytes, 0,
+               (size_t)(SUNDOG_PAGE_TOKENS - used) * bytes);
+    memset(values + (size_t)(used * c) * bytes, 0,
+           (size_t)((SUNDOG_PAGE_TOKENS - used) * c) * bytes);
 }
 
 /* The highest page of the step: they are numbered from 1 on. */
@@ -259,9 +261,10 @@ count_pages(const RopeCache *rope, int64_t n_rows)
 static void
 clear_page(const RopeCache *rope, int64_t page)
 {
-    size_t n = (size_t)(rope->n_kv_heads * rope->head_dim * SUNDOG_PAGE_TOKENS);
-    memset((float *)rope->k_pages + (size_t)page * n, 0, n * sizeof(float));
-    memset((float *)rope->v_pages + (size_t)page * n, 0, n * sizeof(float));
+    size_t n_bytes = (size_t)(rope->n_kv_heads * rope->head_dim * SUNDOG_PAGE_TOKENS) *
+                     sundog_dtype_bytes(rope->dtype);
+    memset(rope->k_pages + (size_t)page * n_bytes, 0, n_bytes);
+    memset(rope->v_pages + (size_t)page * n_bytes, 0, n_bytes);
 }
 
 void
