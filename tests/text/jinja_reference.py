@@ -45,8 +45,15 @@ def strftime_now(form):
     return datetime.datetime.fromtimestamp(NOW_US / 1e6, datetime.timezone.utc).strftime(form)
 
 
+class Environment(ImmutableSandboxedEnvironment):
+    """As of `transformers`, but that lists may grow: two of the published templates need it for calls."""
+
+    def is_safe_attribute(self, obj, attr, value):
+        return isinstance(obj, list) and attr in ('append', 'pop') or super().is_safe_attribute(obj, attr, value)
+
+
 def make_environment():
-    environment = ImmutableSandboxedEnvironment(
+    environment = Environment(
         trim_blocks=True, lstrip_blocks=True, extensions=[Generation, jinja2.ext.loopcontrols])
     environment.filters['tojson'] = to_json
     # Not there in `transformers`, but three of the published templates need it to be read at all.

@@ -102,9 +102,15 @@ c
 == dict methods ==
 {{ dict.get('b') }}{{ dict.get('z') }}{{ dict.get('z', 5) }}{{ dict.keys() | list }}{{ dict.values() | list }}{{ dict.items() | list }}{{ dict | items | list }}{{ dict | length }}{{ dict.keys() }}{{ {'items': 1}['items'] }}
 == list methods ==
-{{ [1, 2, 1].count(1) }}{{ [1, 2].index(2) }}{{ list.append is defined }}
-== sandbox refuses append ==
-{% set _ = list.append(1) %}
+{{ [1, 2, 1].count(1) }}{{ [1, 2].index(2) }}{{ list.append is defined }}{{ list.extend is defined }}{{ (1, 2).append is defined }}
+== lists grow ==
+{% set own = [] %}{% set same = own %}{% for word in ['a', 'b', 'c'] %}{% set _ = own.append(word ~ loop.index) %}{% endfor %}{{ same }}{{ own.pop(0) }}{{ own.pop() }}{{ own }}{% set space = namespace(ids=[]) %}{% set _ = space.ids.append(5) %}{{ space.ids }}{{ space.ids.pop(-1) }}{{ space.ids }}
+== nothing to pop ==
+{{ [].pop() }}
+== no such place ==
+{{ [1].pop(1) }}
+== sandbox refuses extend ==
+{% set _ = list.extend([1]) %}
 == sandbox hides ==
 {{ ''.__class__ is defined }}{{ dict.__init__ is defined }}
 == undefined attribute ==

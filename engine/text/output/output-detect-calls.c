@@ -183,6 +183,26 @@ set_name_close(SundogOutputSyntax *syntax, const char *text, size_t n_bytes)
     }
 }
 
+/* Calls that are a JSON list of objects with one member, the name: [{"NAME": {…}}, …] */
+static void
+set_list_marks(SundogOutputSyntax *syntax, const char *before, size_t n_before, const char *behind)
+{
+    static const char open[] = "[{\"";
+    size_t n_open = strlen(open);
+    if (n_before < n_open || memcmp(before + n_before - n_open, open, n_open) != 0 ||
+        !g_str_has_prefix(behind, "}]"))
+        return;
+    g_free(syntax->section_open);
+    g_free(syntax->section_close);
+    g_free(syntax->call_open);
+    g_free(syntax->call_close);
+    syntax->section_open = sundog_probe_dup_stripped(before, n_before - n_open);
+    syntax->section_close = g_strstrip(g_strdup(behind + strlen("}]")));
+    syntax->call_open = g_strdup("{\"");
+    syntax->call_close = g_strdup("}");
+    syntax->is_list = true;
+}
+
 static bool
 detect_named(SundogOutputSyntax *syntax, const char *one, const char *two)
 {
@@ -199,6 +219,7 @@ detect_named(SundogOutputSyntax *syntax, const char *one, const char *two)
     g_autofree char *between =
         second != NULL ? g_strndup(first_end, (gsize)(second - first_end)) : NULL;
     set_marks(syntax, one, (size_t)(name - one), end, between);
+    set_list_marks(syntax, one, (size_t)(name - one), end);
     set_name_close(syntax, behind_name, (size_t)(arguments - behind_name));
     syntax->form = SUNDOG_CALL_NAMED;
     return true;
@@ -283,7 +304,7 @@ clear_calls(SundogOutputSyntax *syntax)
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
         g_clear_pointer(texts[i], g_free);
     syntax->form = SUNDOG_CALL_NONE;
-    syntax->is_list = syntax->has_index = false;
+    syntax->is_list = syntax->has_index = syntax->has_cdata = false;
 }
 
 /* Behind what begins an answer, which never ends within a mark, and behind reasoning where the template
@@ -356,6 +377,19 @@ reads_back(const SundogOutputSyntax *syntax, const char *text)
            json_node_equal(got, wanted);
 }
 
+/* Whether texts with marks of their own stand as they are, between two marks for that. */
+static bool
+writes_cdata(const SundogProbe *probe)
+{
+    g_autofree char *text = sundog_probe_render(
+        probe,
+        "{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [{\"id\": \"" IDENTIFIER
+        "\", \"type\": \"function\", \"function\": {\"name\": \"" NAME "\", \"arguments\": {\"" KEY
+        "\": \"" VALUE " < \\n&\"}}}]}",
+        true);
+    return text != NULL && strstr(text, "<![CDATA[" VALUE " < \n&]]>") != NULL;
+}
+
 void
 sundog_output_detect_calls(SundogOutputSyntax *syntax, SundogProbe *probe)
 {
@@ -385,4 +419,5 @@ sundog_output_detect_calls(SundogOutputSyntax *syntax, SundogProbe *probe)
     clear_calls(syntax);
     if (!detect_tagged(syntax, begin, two) || !is_marked(syntax) || !reads_back(syntax, begin))
         clear_calls(syntax);
+    syntax->has_cdata = syntax->form == SUNDOG_CALL_TAGGED && writes_cdata(probe);
 }

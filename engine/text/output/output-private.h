@@ -55,6 +55,7 @@ struct SundogOutputParser {
     bool had_member; /* OBJECT, TAGGED */
     bool is_text;    /* TAGGED: the value's type; its first line end is passed */
     bool passed_line;
+    bool is_cdata; /* TAGGED: the value's text ends with that */
 };
 
 bool sundog_output_starts_with(const SundogOutputParser *parser, const char *mark);

@@ -23,7 +23,7 @@
     X(text_open)       \
     X(value_open)      \
     X(value_close)
-#define FLAGS(X) X(has_index) X(is_list) X(text_arguments) X(null_content) X(by_prompt)
+#define FLAGS(X) X(has_cdata) X(has_index) X(is_list) X(text_arguments) X(null_content) X(by_prompt)
 
 static const char *const forms[] = {
     [SUNDOG_CALL_NONE] = "none",         [SUNDOG_CALL_OBJECT] = "object",

@@ -44,7 +44,8 @@ typedef struct {
     char *value_open; /* where it is anything else, */
     char *value_close;   /* and behind it */
     bool has_index;      /* NAMED: a name ends in a colon and the call's number */
-    bool is_list;        /* OBJECT: calls are a JSON list */
+    bool has_cdata;      /* TAGGED: a text may stand in <![CDATA[…]]>, as it is */
+    bool is_list;        /* OBJECT, NAMED: calls are a JSON list */
     bool text_arguments; /* the template takes arguments as JSON's text */
     bool null_content;   /* the template shows calls only where content is null */
     bool by_prompt;      /* the template knows no calls: they are explained in a system turn */

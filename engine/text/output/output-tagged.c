@@ -6,6 +6,9 @@
 
 #include <string.h>
 
+#define CDATA_OPEN "<![CDATA["
+#define CDATA_CLOSE "]]>"
+
 static void
 give_string(SundogOutputParser *parser, const char *text)
 {
@@ -111,22 +114,41 @@ step_key(SundogOutputParser *parser)
     return true;
 }
 
+/* What ends a value; owned by the caller. */
+static char *
+dup_close(const SundogOutputParser *parser, bool is_cdata)
+{
+    return g_strconcat(is_cdata ? CDATA_CLOSE : "", parser->syntax->value_close, NULL);
+}
+
+/* Passes what opens a text; false while that is not all there. */
+static bool
+open_text(SundogOutputParser *parser)
+{
+    bool has_cdata = parser->syntax->has_cdata;
+    if (has_cdata && sundog_output_may_start_with(parser, CDATA_OPEN))
+        return false;
+    parser->passed_line = true;
+    parser->is_cdata = has_cdata && sundog_output_starts_with(parser, CDATA_OPEN);
+    if (parser->is_cdata)
+        sundog_output_take(parser, strlen(CDATA_OPEN));
+    else if (parser->held->str[0] == '\n')
+        sundog_output_take(parser, 1);
+    return true;
+}
+
 /* One line end after the opening mark and one before the closing one are the syntax's own. */
 static bool
 step_text_value(SundogOutputParser *parser)
 {
-    const char *close = parser->syntax->value_close;
-    if (!parser->passed_line) {
-        parser->passed_line = true;
-        if (parser->held->str[0] == '\n')
-            sundog_output_take(parser, 1);
-        if (parser->held->len == 0)
-            return false;
-    }
+    if (parser->held->len == 0 || (!parser->passed_line && !open_text(parser)))
+        return false;
+    g_autofree char *close = dup_close(parser, parser->is_cdata);
     gssize at = sundog_output_find(parser, close);
     size_t n =
         at >= 0 ? (size_t)at : parser->held->len - sundog_output_count_partial(parser, close);
-    size_t n_given = n > 0 && parser->held->str[n - 1] == '\n' ? n - 1 : n;
+    bool ends_line = !parser->is_cdata && n > 0 && parser->held->str[n - 1] == '\n';
+    size_t n_given = ends_line ? n - 1 : n;
     if (at < 0 && parser->is_final)
         n_given = n;
     give_escaped(parser, parser->held->str, n_given);
@@ -138,20 +160,32 @@ step_text_value(SundogOutputParser *parser)
     return true;
 }
 
+/* A value whose type the schema does not say; the caller's. What is no JSON is a text. */
+static JsonNode *
+read_value(const char *text, bool is_cdata)
+{
+    g_autofree char *stripped = g_strstrip(g_strdup(text));
+    JsonNode *node = is_cdata ? NULL : sundog_json_parse(stripped, strlen(stripped), NULL);
+    return node != NULL ? node
+                        : json_node_init_string(json_node_alloc(), is_cdata ? text : stripped);
+}
+
 static bool
 step_value(SundogOutputParser *parser)
 {
-    gssize at = sundog_output_find(parser, parser->syntax->value_close);
+    bool has_cdata = parser->syntax->has_cdata;
+    if (has_cdata && sundog_output_may_start_with(parser, CDATA_OPEN))
+        return false;
+    bool is_cdata = has_cdata && sundog_output_starts_with(parser, CDATA_OPEN);
+    size_t n_open = is_cdata ? strlen(CDATA_OPEN) : 0;
+    g_autofree char *close = dup_close(parser, is_cdata);
+    gssize at = sundog_output_find(parser, close);
     if (at < 0)
         return false;
-    g_autofree char *text = g_strstrip(g_strndup(parser->held->str, (gsize)at));
-    g_autoptr(JsonNode) node = sundog_json_parse(text, strlen(text), NULL);
-    if (node == NULL) { /* whatever the schema says, it is a text */
-        node = json_node_alloc();
-        json_node_init_string(node, text);
-    }
+    g_autofree char *text = g_strndup(parser->held->str + n_open, (gsize)at - n_open);
+    g_autoptr(JsonNode) node = read_value(text, is_cdata);
     g_autofree char *printed = sundog_json_print(node, false);
-    sundog_output_take(parser, (size_t)at + strlen(parser->syntax->value_close));
+    sundog_output_take(parser, (size_t)at + strlen(close));
     give_string(parser, printed);
     parser->state = SUNDOG_OUTPUT_KEYS;
     return true;

@@ -54,7 +54,7 @@ method_values(SundogRender *render, SundogValue self, const SundogArguments *arg
     return dict_view(render, self, arguments, "values", SUNDOG_LIST_VALUES);
 }
 
-/* Nothing changes a list or dict, so that the thing itself serves as its copy. */
+/* Nothing changes a dict, so that the thing itself serves as its copy. */
 static SundogValue
 method_copy(SundogRender *render, SundogValue self, const SundogArguments *arguments)
 {
@@ -89,8 +89,60 @@ method_list_index(SundogRender *render, SundogValue self, const SundogArguments 
     return SUNDOG_NONE;
 }
 
+static SundogValue
+method_list_copy(SundogRender *render, SundogValue self, const SundogArguments *arguments)
+{
+    SundogList *copy = sundog_list_new(render, self.list->flavor);
+    for (size_t i = 0; i < self.list->n_items && !sundog_render_failed(render); i++)
+        sundog_list_append(render, copy, self.list->items[i]);
+    return sundog_value_list(copy);
+}
+
+/* The sandbox of transformers refuses what changes a list, and so templates that note the names of calls in
+ * one; others take them. Lists and dicts are not appended: one within itself would have no end. */
+static SundogValue
+method_list_append(SundogRender *render, SundogValue self, const SundogArguments *arguments)
+{
+    SundogValue value;
+    if (!sundog_arguments_bind(render, arguments, "append", "object", &value))
+        return SUNDOG_NONE;
+    if (value.kind >= SUNDOG_VALUE_LIST)
+        sundog_render_fail(render, SUNDOG_TEMPLATE_ERROR_RENDER,
+                           "only texts and numbers can be appended to a list");
+    else
+        sundog_list_append(render, self.list, value);
+    return SUNDOG_NONE;
+}
+
+static SundogValue
+method_list_pop(SundogRender *render, SundogValue self, const SundogArguments *arguments)
+{
+    SundogList *list = self.list;
+    SundogValue index;
+    if (!sundog_arguments_bind(render, arguments, "pop", "| index", &index))
+        return SUNDOG_NONE;
+    int64_t n = (int64_t)list->n_items;
+    int64_t at = index.kind == SUNDOG_VALUE_INTEGER ? index.integer : -1;
+    at += at < 0 ? n : 0;
+    if ((index.kind != SUNDOG_VALUE_INTEGER && index.kind != SUNDOG_VALUE_MISSING) || at < 0 ||
+        at >= n) {
+        sundog_render_fail(render, SUNDOG_TEMPLATE_ERROR_RENDER,
+                           "a list of %zu items has none to pop there", list->n_items);
+        return SUNDOG_NONE;
+    }
+    SundogValue value = list->items[at];
+    list->n_items--;
+    memmove(&list->items[at], &list->items[at + 1],
+            (list->n_items - (size_t)at) * sizeof *list->items);
+    return value;
+}
+
 static const SundogCallableRow list_methods[] = {
-    {"copy", method_copy},
+    {"append", method_list_append}, {"copy", method_list_copy}, {"count", method_list_count},
+    {"index", method_list_index},   {"pop", method_list_pop},
+};
+/* Which a tuple has too. */
+static const SundogCallableRow tuple_methods[] = {
     {"count", method_list_count},
     {"index", method_list_index},
 };
@@ -106,8 +158,8 @@ is_one_of(const char *name, const char *const *names)
 
 static const char *const dict_changers[] = {"clear",      "pop",    "popitem",
                                             "setdefault", "update", NULL};
-static const char *const list_changers[] = {"append", "clear",   "extend", "insert", "pop",
-                                            "remove", "reverse", "sort",   NULL};
+static const char *const list_changers[] = {"clear",   "extend", "insert", "remove",
+                                            "reverse", "sort",   NULL};
 
 SundogCallable
 sundog_template_find_method(SundogValue object, const char *name, bool *is_unsafe)
@@ -122,5 +174,9 @@ sundog_template_find_method(SundogValue object, const char *name, bool *is_unsaf
     }
     if (object.kind == SUNDOG_VALUE_DICT)
         return sundog_callable_find(dict_methods, G_N_ELEMENTS(dict_methods), name);
-    return is_list ? sundog_callable_find(list_methods, G_N_ELEMENTS(list_methods), name) : NULL;
+    if (!is_list)
+        return NULL;
+    return object.list->flavor == SUNDOG_LIST_LIST
+               ? sundog_callable_find(list_methods, G_N_ELEMENTS(list_methods), name)
+               : sundog_callable_find(tuple_methods, G_N_ELEMENTS(tuple_methods), name);
 }

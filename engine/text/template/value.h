@@ -2,7 +2,8 @@
 
 /*
  * The values of a template: Python's, as far as templates see them. Small values are held, large ones
- * lie in the rendering's arena; lists and dicts are immutable once made, as the sandbox wants.
+ * lie in the rendering's arena; dicts are immutable once made, as the sandbox wants, and lists but for what is
+ * appended to them or popped, which some published templates do.
  */
 
 #include "engine/text/template/string.h"
