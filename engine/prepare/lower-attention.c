@@ -6,7 +6,7 @@
 #include "engine/prepare/lower.h"
 #include "kernels/contract/attention.h"
 
-/* Of attention of few rows: about one a multiprocessor; of some: about two. */
+/* Blocks of attention of few rows: about one a multiprocessor; of some: about two. */
 #define FEW_BLOCKS 128
 #define SOME_BLOCKS SUNDOG_LOWER_ATTENTION_BLOCKS
 /* Rows from which on blocks are so many that three small ones share a multiprocessor better than two. */
@@ -238,31 +238,86 @@ lower_flash(SundogLowering *lowering, uint32_t index, const SundogOperation *ope
     sundog_draft_finish(lowering, &draft, entry);
 }
 
+/* What attention over pages reads, and of one row a sequence stores. */
+static void
+begin_pages(SundogLowering *lowering, SundogDraft *draft, uint32_t index, const char *module,
+            const SundogOperation *rope, const SundogOperation *operation)
+{
+    const SundogBufferId *a = operation->arguments;
+    SundogAccess access = rope != NULL ? SUNDOG_ACCESS_UPDATE : SUNDOG_ACCESS_READ;
+    sundog_draft_begin(lowering, draft, index, rope != NULL ? 2 : 1, module,
+                       sizeof(SundogCudaAttention));
+    SundogCudaAttention *attention = &draft->parameters.attention;
+    set_attention(attention, rope, operation);
+    attention->rotates = rope != NULL;
+    attention->reads_early =
+        rope != NULL && index > 0 && sundog_lowering_attends_next(lowering, index - 1);
+    sundog_draft_add_buffer(lowering, draft, offsetof(SundogCudaAttention, qkv), a[0],
+                            SUNDOG_ACCESS_READ);
+    sundog_draft_add_buffer(lowering, draft, offsetof(SundogCudaAttention, page_table), a[2],
+                            SUNDOG_ACCESS_READ);
+    sundog_draft_add_buffer(lowering, draft, offsetof(SundogCudaAttention, tiles), a[3],
+                            SUNDOG_ACCESS_READ);
+    sundog_draft_add_buffer(lowering, draft, offsetof(SundogCudaAttention, k_pages), a[4], access);
+    sundog_draft_add_buffer(lowering, draft, offsetof(SundogCudaAttention, v_pages), a[5], access);
+    if (rope != NULL)
+        sundog_draft_add_buffer(lowering, draft, offsetof(SundogCudaAttention, inverse_frequencies),
+                                rope->arguments[4], SUNDOG_ACCESS_READ);
+    sundog_draft_add_value(lowering, draft, offsetof(SundogCudaAttention, sequence_pages),
+                           sundog_lowering_variable(lowering, SUNDOG_VARIABLE_SEQUENCE_PAGES));
+}
+
+/* Blocks of a cluster: a power of two, with which the clusters of all rows and groups have about one a
+ * multiprocessor. */
+static int64_t
+choose_cluster(const SundogLowering *lowering, int64_t n_kv_heads)
+{
+    int64_t n = SUNDOG_CUDA_DECODE_SPLITS;
+    while (n > 1 && n * lowering->kind->max_tokens * n_kv_heads > FEW_BLOCKS)
+        n /= 2;
+    return n;
+}
+
+/* Few rows of one a sequence. What waits by itself has clusters too. */
+static bool
+suits_decode(const SundogLowering *lowering, const SundogOperation *rope,
+             const SundogOperation *operation)
+{
+    int64_t per_group = operation->parameters[0].i / operation->parameters[1].i;
+    return lowering->waits && lowering->kind->one_row && rope != NULL &&
+           per_group <= SUNDOG_CUDA_DECODE_PAIRS &&
+           choose_cluster(lowering, operation->parameters[1].i) > 1;
+}
+
+static void
+lower_decode(SundogLowering *lowering, uint32_t index, const SundogOperation *rope,
+             const SundogOperation *operation)
+{
+    SundogDraft draft;
+    begin_pages(lowering, &draft, index, "decode", rope, operation);
+    SundogCudaAttention *attention = &draft.parameters.attention;
+    attention->n_splits = (int32_t)choose_cluster(lowering, attention->n_kv_heads);
+    SUNDOG_DRAFT_WRITE(SundogCudaAttention, o, operation->arguments[6]);
+    draft.launch.grid[0] = sundog_lowering_variable(lowering, SUNDOG_VARIABLE_TOKENS);
+    draft.launch.grid[1] = sundog_lowering_constant(lowering, attention->n_kv_heads);
+    draft.launch.grid[2] = sundog_lowering_constant(lowering, attention->n_splits);
+    draft.launch.n_threads = SUNDOG_CUDA_DECODE_THREADS;
+    /* Beside a product of half a multiprocessor, as lower-products.c says. */
+    draft.launch.n_shared_bytes = SUNDOG_CUDA_HALF_SHARED_BYTES - SUNDOG_CUDA_STATIC_BYTES;
+    g_autofree char *entry =
+        g_strdup_printf("sundog_decode_%d_by_%d", attention->head_dim, attention->n_splits);
+    sundog_draft_finish(lowering, &draft, entry);
+}
+
 static void
 lower_pages(SundogLowering *lowering, uint32_t index, const SundogOperation *rope,
             const SundogOperation *operation)
 {
     SundogDraft draft;
-    const SundogBufferId *a = operation->arguments;
-    sundog_draft_begin(lowering, &draft, index, rope != NULL ? 2 : 1, "attention",
-                       sizeof(SundogCudaAttention));
+    begin_pages(lowering, &draft, index, "attention", rope, operation);
     SundogCudaAttention *attention = &draft.parameters.attention;
-    set_attention(attention, rope, operation);
     attention->n_splits = (int32_t)choose_splits(lowering, attention->n_kv_heads);
-    attention->rotates = rope != NULL;
-    attention->reads_early =
-        rope != NULL && index > 0 && sundog_lowering_attends_next(lowering, index - 1);
-    SUNDOG_DRAFT_READ(SundogCudaAttention, qkv, a[0]);
-    SUNDOG_DRAFT_READ(SundogCudaAttention, page_table, a[2]);
-    SUNDOG_DRAFT_READ(SundogCudaAttention, tiles, a[3]);
-    SundogAccess pages = rope != NULL ? SUNDOG_ACCESS_UPDATE : SUNDOG_ACCESS_READ;
-    sundog_draft_add_buffer(lowering, &draft, offsetof(SundogCudaAttention, k_pages), a[4], pages);
-    sundog_draft_add_buffer(lowering, &draft, offsetof(SundogCudaAttention, v_pages), a[5], pages);
-    if (rope != NULL)
-        SUNDOG_DRAFT_READ(SundogCudaAttention, inverse_frequencies, rope->arguments[4]);
     add_attention_result(lowering, &draft, operation);
-    SUNDOG_DRAFT_VALUE(SundogCudaAttention, sequence_pages,
-                       sundog_lowering_variable(lowering, SUNDOG_VARIABLE_SEQUENCE_PAGES));
     draft.launch.grid[0] = lowering->kind->one_row
                                ? sundog_lowering_variable(lowering, SUNDOG_VARIABLE_TOKENS)
                                : count_tiles(lowering);
@@ -395,6 +450,8 @@ sundog_lower_attention(SundogLowering *lowering, uint32_t index, const SundogOpe
         lower_attend(lowering, index, operation);
     else if (suits_flash(lowering, operation))
         lower_flash(lowering, index, operation);
+    else if (suits_decode(lowering, rope, operation))
+        lower_decode(lowering, index, rope, operation);
     else
         lower_pages(lowering, index, rope, operation);
 }

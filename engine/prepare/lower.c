@@ -25,8 +25,8 @@
 #include <string.h>
 
 const char *const sundog_lower_modules[] = {
-    "attend", "attention",  "chain", "elements", "experts", "flash",     "latent", "linear",
-    "pool",   "rope-cache", "rows",  "sample",   "step",    "warpgroup", "wide",   NULL};
+    "attend", "attention",  "chain", "decode", "elements", "experts",   "flash", "latent", "linear",
+    "pool",   "rope-cache", "rows",  "sample", "step",     "warpgroup", "wide",  NULL};
 
 #define NO_TOKENS_LIMIT INT32_MAX
 enum { ROPE_DIMS = 3 };

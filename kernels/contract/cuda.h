@@ -439,6 +439,15 @@ typedef struct {
     float scale;
 } SundogCudaAttention;
 
+/* The same of one row a sequence by clusters: threads of a block, heads of a group at most, blocks that share
+ * a row and a group at most, and pages in the ring of each. */
+#define SUNDOG_CUDA_DECODE_THREADS 256
+#define SUNDOG_CUDA_DECODE_PAIRS 8
+#define SUNDOG_CUDA_DECODE_SPLITS 8
+#define SUNDOG_CUDA_DECODE_STAGES(head_dim) (384 / (head_dim))
+/* Shared memory behind the ring. */
+#define SUNDOG_CUDA_DECODE_HEAD_BYTES 8192
+
 /* Attention of heads of any even size, with all that attention.h knows: X(dimensions up to which, pairs of a row and
  * a head in a block that has few, and in one that has many). The last is for latents alone, whose values are
  * their keys. */

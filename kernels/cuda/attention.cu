@@ -5,7 +5,7 @@
  * merge at the end; with more, each warp has 16 pairs of its own.
  */
 
-#include "kernels/cuda/attention.cuh"
+#include "kernels/cuda/attention-page.cuh"
 
 #define THREADS SUNDOG_CUDA_ATTENTION_THREADS
 #define CHUNK 16
@@ -35,41 +35,6 @@ template <int C> struct State {
     int limit[2]; /* position of the pair's row; -1 where there is no pair */
 };
 
-/* One page of one group in shared memory: keys [C][64], values [64][C], 16-byte pieces exchanged so
- * that eight rows of one column of pieces lie in different banks. */
-template <int C>
-INLINE uint32_t
-key_address(uint32_t page, int d, int piece)
-{
-    return page + d * (PAGE * 2) + ((piece ^ (d & 7)) << 4);
-}
-
-template <int C>
-INLINE uint32_t
-value_address(uint32_t page, int position, int piece)
-{
-    return page + C * PAGE * 2 + position * (C * 2) + ((piece ^ (position & 7)) << 4);
-}
-
-template <int C>
-INLINE void
-load_page(const SundogCudaAttention &p, const Task &task, int index, int page, uint32_t to)
-{
-    constexpr int key_pieces = PAGE / 8, value_pieces = C / 8;
-    size_t base = ((size_t)page * p.n_kv_heads + task.group) * C * PAGE;
-    const uint16_t *keys = (const uint16_t *)p.k_pages + base;
-    const uint16_t *values = (const uint16_t *)p.v_pages + base;
-    int n_valid = task.last + 1 - index * PAGE;
-#pragma unroll
-    for (int i = threadIdx.x; i < C * key_pieces; i += THREADS)
-        copy_async(key_address<C>(to, i / key_pieces, i % key_pieces), keys + i * 8, true);
-        /* Past the last position there may be anything, and nothing times NaN is NaN. */
-#pragma unroll
-    for (int i = threadIdx.x; i < PAGE * value_pieces; i += THREADS)
-        copy_async(value_address<C>(to, i / value_pieces, i % value_pieces), values + i * 8,
-                   i / value_pieces < n_valid);
-}
-
 /* The new row's key and value, which are not in the page yet, over what was loaded of it; and into
  * the page, for the steps to come. */
 template <int C>
@@ -93,16 +58,6 @@ add_new_row(const SundogCudaAttention &p, const Task &task, const float2 *angles
             ((uint16_t *)p.v_pages)[base + slot * C + d] = v;
         }
     }
-}
-
-/* Dimensions that are rotated with each other, or where a head is not rotated, neighbours. */
-INLINE int2
-find_dimensions(const SundogCudaAttention &p, int i)
-{
-    int half = p.rotates ? p.rope_dims / 2 : 0;
-    if (i >= half || p.interleaved)
-        return make_int2(i * 2, i * 2 + 1);
-    return make_int2(i, i + half);
 }
 
 /* The queries of the block's pairs, rotated where that is asked for, scaled, bf16, zero past the last:
@@ -184,20 +139,6 @@ score_chunk(const State<C> &state, uint32_t page, int first, float (&s)[2][4])
         multiply_add(s[0], state.q[step], b[0], b[1]);
         multiply_add(s[1], state.q[step], b[2], b[3]);
     }
-}
-
-INLINE float
-quad_max(float value)
-{
-    value = fmaxf(value, __shfl_xor_sync(~0u, value, 1));
-    return fmaxf(value, __shfl_xor_sync(~0u, value, 2));
-}
-
-INLINE float
-quad_sum(float value)
-{
-    value += __shfl_xor_sync(~0u, value, 1);
-    return value + __shfl_xor_sync(~0u, value, 2);
 }
 
 /* Scores to weights in place; takes the running results to the new greatest. */
@@ -399,7 +340,8 @@ load_next(const SundogCudaAttention &p, const Task &task, int &index, int &page,
 {
     constexpr int page_bytes = C * PAGE * 4;
     if (index < task.end_page) {
-        load_page<C>(p, task, index, page, pages + (index - task.first_page) % STAGES * page_bytes);
+        load_page<C, THREADS>(p, task, index, page,
+                              pages + (index - task.first_page) % STAGES * page_bytes);
         if (++index < task.end_page)
             page = find_page(p, task.sequence, index);
     }

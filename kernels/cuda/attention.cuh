@@ -55,7 +55,8 @@ find_task(const SundogCudaAttention &p, int index, int block_pairs, Task &task)
     task.first_pair = blockIdx.y / p.n_kv_heads * block_pairs;
     task.last = task.position + task.n_rows - 1;
     int n_pages = task.last / PAGE + 1;
-    task.first_page = n_pages * (int)blockIdx.z / p.n_splits;
-    task.end_page = n_pages * ((int)blockIdx.z + 1) / p.n_splits;
+    /* The last stretch, which the new row comes to, is one of the shortest. */
+    task.first_page = (n_pages * (int)blockIdx.z + p.n_splits - 1) / p.n_splits;
+    task.end_page = (n_pages * ((int)blockIdx.z + 1) + p.n_splits - 1) / p.n_splits;
     return task.first_pair < task.n_pairs;
 }

@@ -204,6 +204,7 @@ parameter_bytes(CUfunction function)
                  {"sundog_fill_weight", sizeof(SundogCudaFill)},
                  {"sundog_plan_attention", sizeof(SundogCudaPlanAttention)},
                  {"sundog_attention_", sizeof(SundogCudaAttention)},
+                 {"sundog_decode_", sizeof(SundogCudaAttention)},
                  {"sundog_rope_cache", sizeof(SundogCudaRopeCache)},
                  {"sundog_flash_", sizeof(SundogCudaFlash)},
                  {"sundog_embed_", sizeof(SundogCudaEmbed)},

@@ -171,12 +171,14 @@ test_queries_alone(void)
         return;
     plan_make(&plan, path, SUNDOG_ACTIVATIONS_F32);
     g_assert_cmpuint(count_entries(plan.forward_launches, "sundog_attention_"), >, 0);
+    g_assert_cmpuint(count_entries(plan.forward_launches, "sundog_decode_"), >, 0);
     g_assert_cmpuint(count_entries(plan.forward_launches, "sundog_attend_"), ==, 0);
     take_queries_alone(plan.forward.program);
     g_autoptr(SundogLaunchList) list = sundog_lower(plan.forward.program, TARGET, false, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(count_entries(list, "sundog_attend_"), >, 0);
     g_assert_cmpuint(count_entries(list, "sundog_attention_"), ==, 0);
+    g_assert_cmpuint(count_entries(list, "sundog_decode_"), ==, 0);
     g_assert_cmpuint(count_entries(list, "sundog_flash_"), ==, 0);
 }
 
