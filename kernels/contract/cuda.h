@@ -41,7 +41,9 @@
 /* Where a product's x comes from. */
 typedef enum {
     SUNDOG_CUDA_X_BF16 = 0, /* bf16 [T, K] */
-    SUNDOG_CUDA_X_NORM = 1  /* f32 [T, K], to be normed as rms-norm.h says, then bf16 */
+    SUNDOG_CUDA_X_NORM =
+        1 /* f32 [T, K], to be normed as rms-norm.h says and rounded: to bytes at the end, to
+                             * bf16 before the divisor, which goes on the sums */
 } SundogCudaSource;
 
 /* Tiles of the products for more tokens: X(tokens, warps by panels, by columns, by tokens, groups of 8

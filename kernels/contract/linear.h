@@ -27,7 +27,8 @@
  * On CUDA, and for its programs on the host, a and the y of linear_gated may be bf16 [T, K]: float32
  * rounded once. Weights in tiles go with bf16 alone. Numeric class "tensor cores": products of bf16
  * values are exact and summed in float32 in an order that the kernel's split of k fixes; quantized
- * weights enter as exact integers, and a group's sum is scaled in float32. Class "warpgroups", for more
+ * weights enter as exact integers, and a group's sum is scaled in float32. For few tokens x times a norm's
+ * weights is rounded, and the norm's divisor goes on the sums. Class "warpgroups", for more
  * tokens where the GPU has them: quantized weights are dequantized in float32 and rounded once to bf16.
  * Class "bytes", for few tokens and quantized weights where activations are int8: x is scale * q with q in
  * -127 to 127, the scale that of the largest of 32 columns / 127; in a chain of products in one launch, of 16
