@@ -187,17 +187,29 @@ count_few_bytes(const SundogLowering *lowering, const Product *product, int64_t 
            n_tokens * count_token_bytes(product);
 }
 
-/* Three slots where two such blocks share a multiprocessor, or where one fills it anyway; the block is
- * padded to half a multiprocessor, so that each place that falls free takes exactly one block. */
-static void
-choose_ring(SundogLowering *lowering, const Product *product, SundogDraft *draft)
+/* True where blocks of attention share multiprocessors with the product's: it is right before or right behind. */
+static bool
+is_beside_attention(const SundogLowering *lowering, uint32_t index, const Product *product)
 {
-    int64_t n_slots = 3;
-    if (count_few_bytes(lowering, product, n_slots) > SUNDOG_CUDA_HALF_SHARED_BYTES &&
+    return product->starts_late ||
+           (index > 0 && sundog_program_get_operation(lowering->program, index - 1)->kind ==
+                             SUNDOG_OP_ATTENTION);
+}
+
+/* Beside attention, which has the other half of a multiprocessor, three slots or two; else four, so that more is
+ * on its way while x is made. Two products' blocks never share a multiprocessor: then a block that began late
+ * would be late with all of its rows, and the next product's ring would slow it down. */
+static void
+choose_ring(SundogLowering *lowering, uint32_t index, const Product *product, SundogDraft *draft)
+{
+    bool is_half = is_beside_attention(lowering, index, product);
+    int64_t n_slots = is_half ? 3 : 4;
+    if (is_half && count_few_bytes(lowering, product, 3) > SUNDOG_CUDA_HALF_SHARED_BYTES &&
         count_few_bytes(lowering, product, 2) <= SUNDOG_CUDA_HALF_SHARED_BYTES)
         n_slots = 2;
-    if (count_few_bytes(lowering, product, n_slots) > SUNDOG_CUDA_MAX_SHARED_BYTES)
-        n_slots = 2;
+    while (n_slots > 2 &&
+           count_few_bytes(lowering, product, n_slots) > SUNDOG_CUDA_MAX_SHARED_BYTES)
+        n_slots--;
     int64_t n_bytes = count_few_bytes(lowering, product, n_slots);
     if (n_bytes > SUNDOG_CUDA_MAX_SHARED_BYTES)
         sundog_lowering_fail(
@@ -242,7 +254,7 @@ lower_few(SundogLowering *lowering, uint32_t index, const Product *product)
                        sizeof(SundogCudaLinear));
     set_parameters(lowering, product, &draft, 0, &draft.parameters.linear);
     add_source(lowering, product, &draft);
-    choose_ring(lowering, product, &draft);
+    choose_ring(lowering, index, product, &draft);
     draft.launch.n_threads = SUNDOG_CUDA_LINEAR_THREADS;
     draft.launch.grid[0] =
         limit_grid(lowering, sundog_lowering_constant(lowering, product->n_panels));

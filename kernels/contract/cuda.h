@@ -17,7 +17,8 @@
 #define SUNDOG_CUDA_LINEAR_WARPS 8
 /* Bytes of a slot in a warp's ring of weights. */
 #define SUNDOG_CUDA_SLOT_BYTES 4096
-/* Two kernels, one and its successor, fill a multiprocessor: each claims half of its memory. */
+/* At least what a block of a product of few tokens claims, so that two do not share a multiprocessor; what is left
+ * but for the static bytes is attention's. */
 #define SUNDOG_CUDA_HALF_SHARED_BYTES 116224
 #define SUNDOG_CUDA_MAX_SHARED_BYTES 232448
 /* Shared memory that a kernel declares itself, at most. */

@@ -12,9 +12,6 @@
 #include "kernels/cuda/ring.cuh"
 
 #define PANEL_ROWS 16
-#ifndef EARLY_SLOTS
-#define EARLY_SLOTS 4
-#endif
 
 /* One stretch of a panel's columns: what a slot holds. */
 struct Piece {
@@ -317,7 +314,7 @@ run_linear(const SundogCudaLinear &p)
               room.barriers + warp * MAX_SLOTS, p.n_slots);
     fill.init(fill, p);
     read = fill;
-    for (int i = 0; i < p.n_slots && i < EARLY_SLOTS; i++) {
+    for (int i = 0; i < p.n_slots; i++) {
         bool more = fill.next(piece);
         ring_fill(ring, piece.from, more ? piece.n_bytes : 0);
     }
@@ -335,10 +332,6 @@ run_linear(const SundogCudaLinear &p)
         stage_x(p, norm, room);
     else
         stage_own<LAYOUT>(p, columns, norm, room.x, (float *)room.scales, room.sums);
-    for (int i = EARLY_SLOTS; i < p.n_slots; i++) {
-        bool more = fill.next(piece);
-        ring_fill(ring, piece.from, more ? piece.n_bytes : 0);
-    }
     const float *squares = is_normed && !ROUNDED ? room.sums : nullptr;
     /* What this lane multiplies with, and what scales the two columns that its results lie in. */
     constexpr int lane_bytes = LAYOUT == SUNDOG_LAYOUT_TILE16_BF16 ? 4 : 16;
