@@ -51,7 +51,8 @@ typedef struct {
     SundogKeyring *keyring;
     SundogLoadedCore draft; /* a small core, where one drafts */
     SundogLoadedCore main;
-    SundogPageRecorder *recorder; /* or NULL */
+    SundogPageRecorder *recorder;       /* of the main core's pages, or NULL */
+    SundogPageRecorder *draft_recorder; /* of the small one's, or NULL */
     GByteArray *outbox;
     SundogScheduler *scheduler; /* of a core for text, else NULL */
     SundogEmbedder *embedder;   /* of a core for vectors or scores, else NULL */
@@ -267,11 +268,11 @@ open_cores(Engine *engine, const Arguments *arguments, GError **error)
 /* All that decides what a page holds beside its tokens. On the host neither threads nor instruction sets
  * do; a GPU's pages stay where they are. */
 static void
-make_record_key(const Engine *engine, uint8_t key[SUNDOG_RECORD_HASH_BYTES])
+make_record_key(const SundogLoadedCore *core, uint8_t key[SUNDOG_RECORD_HASH_BYTES])
 {
     g_autoptr(JsonNode) manifest = json_node_alloc();
     json_node_init_object(manifest,
-                          sundog_package_get_manifest(sundog_core_get_package(engine->main.core)));
+                          sundog_package_get_manifest(sundog_core_get_package(core->core)));
     g_autofree char *text = json_to_string(manifest, FALSE);
     SundogSegmentHash hash;
     sundog_segment_hash_init(&hash, UINT64_MAX);
@@ -282,14 +283,15 @@ make_record_key(const Engine *engine, uint8_t key[SUNDOG_RECORD_HASH_BYTES])
     sundog_segment_hash_clear(&hash);
 }
 
-/* An engine without records answers as well: only the next start is slower. */
-static void
-open_records(Engine *engine, const Arguments *arguments)
+/* Of a core's pages, in the folder that all cores share, or NULL. An engine without records answers as well:
+ * only the next start is slower. */
+static SundogPageRecorder *
+open_records(const SundogLoadedCore *core, const Arguments *arguments)
 {
-    const SundogStepRunner *runner = sundog_replay_runner_get(engine->main.runner);
-    if (!arguments->records || arguments->record_bytes == 0 ||
+    const SundogStepRunner *runner = core->runner ? sundog_replay_runner_get(core->runner) : NULL;
+    if (!runner || !arguments->records || arguments->record_bytes == 0 ||
         runner->state.n_bytes[SUNDOG_STATE_PAGES] == 0)
-        return;
+        return NULL;
     g_autoptr(GError) error = NULL;
     SundogPageRecorderOptions options = {
         .store =
@@ -299,11 +301,10 @@ open_records(Engine *engine, const Arguments *arguments)
         .n_states = runner->pool_states,
         .state = runner->state,
     };
-    make_record_key(engine, options.key);
-    if (options.store)
-        engine->recorder = sundog_page_recorder_new(&options);
-    else
+    make_record_key(core, options.key);
+    if (!options.store)
         complain(error->message);
+    return options.store ? sundog_page_recorder_new(&options) : NULL;
 }
 
 /* Of a core that keeps nothing from step to step. */
@@ -318,7 +319,8 @@ make_embedder(Engine *engine)
 static void
 make_scheduler(Engine *engine, const Arguments *arguments)
 {
-    open_records(engine, arguments);
+    engine->recorder = open_records(&engine->main, arguments);
+    engine->draft_recorder = open_records(&engine->draft, arguments);
     engine->outbox = g_byte_array_new();
     engine->scheduler = sundog_scheduler_new(
         &(SundogSchedulerOptions){
@@ -327,6 +329,7 @@ make_scheduler(Engine *engine, const Arguments *arguments)
             .gap_us = (uint32_t)arguments->gap_ms * 1000,
             .draft_runner =
                 engine->draft.runner ? sundog_replay_runner_get(engine->draft.runner) : NULL,
+            .draft_recorder = engine->draft_recorder,
             .recorder = engine->recorder},
         sundog_replay_runner_get(engine->main.runner), engine->outbox);
 }
@@ -354,6 +357,7 @@ unload(Engine *engine)
     sundog_embedder_free(engine->embedder);
     g_clear_pointer(&engine->outbox, g_byte_array_unref);
     sundog_page_recorder_free(engine->recorder);
+    sundog_page_recorder_free(engine->draft_recorder);
     sundog_loaded_core_close(&engine->main);
     sundog_loaded_core_close(&engine->draft);
     sundog_keyring_free(engine->keyring);

@@ -14,6 +14,7 @@ struct SundogShadow {
     int32_t *pages;
     uint32_t n_known;   /* the request's tokens when it was last drafted for */
     uint32_t n_guesses; /* that were made behind them then */
+    bool restores;      /* records may have more of it */
     uint32_t guesses[SUNDOG_MAX_DRAFTS];
 };
 
@@ -27,6 +28,7 @@ typedef struct {
     SundogStepBudget budget;
     SundogRequest **shadows; /* [max.n_sequences] of this round */
     uint32_t n_shadows;
+    uint64_t n_restored; /* tokens */
 } CoreDrafter;
 
 static struct SundogShadow *
@@ -82,6 +84,20 @@ settle(CoreDrafter *drafter, struct SundogShadow *shadow, const SundogRequest *r
                          MIN(shadow->request.state.n_valid, n_known + n_right));
 }
 
+/* Brings back what records have of it, a page at a time, and no longer than a step may last. */
+static void
+restore(CoreDrafter *drafter, struct SundogShadow *shadow)
+{
+    const SundogCoreDrafterOptions *options = &drafter->options;
+    SundogRequest *request = &shadow->request;
+    int64_t start_us = options->clock(options->clock_data);
+    uint32_t n_before = request->state.n_valid;
+    while (shadow->restores && options->clock(options->clock_data) - start_us < options->gap_us)
+        shadow->restores = sundog_cache_restore(drafter->cache, &request->state, request->tokens,
+                                                request->n_tokens);
+    drafter->n_restored += request->state.n_valid - n_before;
+}
+
 /* Brings the shadow to where its request is. False where it cannot draft now. */
 static bool
 follow(CoreDrafter *drafter, SundogRequest *request)
@@ -91,18 +107,22 @@ follow(CoreDrafter *drafter, SundogRequest *request)
     uint32_t n_reserve = request->n_tokens + request->n_wanted;
     if (is_open(shadow))
         settle(drafter, shadow, request);
-    uint32_t n_valid = is_open(shadow) ? state->n_valid : 0;
+    bool was_open = is_open(shadow);
+    uint32_t n_valid = was_open ? state->n_valid : 0;
     if (!knows_tokens(drafter, request->tokens + n_valid, request->n_tokens - n_valid))
         return false;
-    if (is_open(shadow) ? !sundog_cache_reserve(drafter->cache, state, n_reserve)
-                        : !sundog_cache_open_sequence(drafter->cache, state, request->tokens,
-                                                      request->n_tokens, n_reserve, request->keeps))
+    if (was_open ? !sundog_cache_reserve(drafter->cache, state, n_reserve)
+                 : !sundog_cache_open_sequence(drafter->cache, state, request->tokens,
+                                               request->n_tokens, n_reserve, request->keeps))
         return false;
+    if (!was_open)
+        shadow->restores = drafter->options.recorder && request->keeps;
     SundogSequenceState own = *state;
     shadow->request = *request;
     shadow->request.state = own;
     shadow->request.n_scores = shadow->request.n_to_score = 0;
     shadow->n_known = request->n_tokens;
+    restore(drafter, shadow);
     return true;
 }
 
@@ -258,7 +278,7 @@ sundog_core_drafter_new(const SundogCoreDrafterOptions *options)
                                     .free = free_drafter};
     drafter->options = *options;
     drafter->n_vocabulary = MIN(options->n_vocabulary, runner->n_vocabulary);
-    drafter->cache = sundog_step_runner_make_cache(runner, -1, NULL);
+    drafter->cache = sundog_step_runner_make_cache(runner, -1, options->recorder);
     drafter->context_length = (uint32_t)MIN(sundog_cache_get_n_pages(drafter->cache),
                                             (int64_t)runner->max.sequence_pages) *
                               runner->page_tokens;
@@ -266,4 +286,22 @@ sundog_core_drafter_new(const SundogCoreDrafterOptions *options)
     drafter->shadows = g_new0(SundogRequest *, runner->max.n_sequences);
     sundog_step_budget_init(&drafter->budget, runner->max.n_tokens, options->gap_us);
     return &drafter->base;
+}
+
+bool
+sundog_core_drafter_has_chores(const SundogDrafter *drafter)
+{
+    return sundog_cache_has_chores(((const CoreDrafter *)drafter)->cache);
+}
+
+void
+sundog_core_drafter_do_chore(SundogDrafter *drafter)
+{
+    sundog_cache_do_chore(((CoreDrafter *)drafter)->cache);
+}
+
+uint64_t
+sundog_core_drafter_get_n_restored(const SundogDrafter *drafter)
+{
+    return ((const CoreDrafter *)drafter)->n_restored;
 }

@@ -22,10 +22,11 @@ struct SundogScheduler {
     SundogConstraints *constraints;
     SundogStepBudget budget;
     SundogDrafting *drafting;
-    int64_t making_us;       /* drafts, in this step */
-    GHashTable *requests;    /* id -> SundogRequest, owned: all that are queued or run */
-    GQueue waiting;          /* of SundogRequest, in order of arrival */
-    SundogRequest **running; /* [max.n_sequences] in order of arrival */
+    SundogDrafter *core_drafter; /* one of drafting's, or NULL */
+    int64_t making_us;           /* drafts, in this step */
+    GHashTable *requests;        /* id -> SundogRequest, owned: all that are queued or run */
+    GQueue waiting;              /* of SundogRequest, in order of arrival */
+    SundogRequest **running;     /* [max.n_sequences] in order of arrival */
     uint32_t n_running;
     uint64_t n_arrived;
     uint32_t context_length;

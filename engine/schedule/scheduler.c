@@ -61,13 +61,16 @@ static void
 add_drafters(SundogScheduler *scheduler)
 {
     SundogCoreDrafterOptions options = {.runner = scheduler->options.draft_runner,
+                                        .recorder = scheduler->options.draft_recorder,
                                         .n_vocabulary = scheduler->runner->n_vocabulary,
                                         .gap_us = scheduler->options.gap_us / 2,
                                         .clock = tell_time,
                                         .clock_data = scheduler};
     sundog_drafting_add(scheduler->drafting, sundog_ngram_drafter_new());
-    if (options.runner)
-        sundog_drafting_add(scheduler->drafting, sundog_core_drafter_new(&options));
+    if (!options.runner)
+        return;
+    scheduler->core_drafter = sundog_core_drafter_new(&options);
+    sundog_drafting_add(scheduler->drafting, scheduler->core_drafter);
 }
 
 /* The public edge */
@@ -278,13 +281,17 @@ sundog_scheduler_has_work(const SundogScheduler *scheduler)
 bool
 sundog_scheduler_has_chores(const SundogScheduler *scheduler)
 {
-    return sundog_cache_has_chores(scheduler->cache);
+    return sundog_cache_has_chores(scheduler->cache) ||
+           (scheduler->core_drafter && sundog_core_drafter_has_chores(scheduler->core_drafter));
 }
 
 void
 sundog_scheduler_do_chore(SundogScheduler *scheduler)
 {
-    sundog_cache_do_chore(scheduler->cache);
+    if (sundog_cache_has_chores(scheduler->cache))
+        sundog_cache_do_chore(scheduler->cache);
+    else if (scheduler->core_drafter)
+        sundog_core_drafter_do_chore(scheduler->core_drafter);
 }
 
 /* What a step holds, for the budget that learns from its time. */
@@ -337,6 +344,9 @@ void
 sundog_scheduler_get_statistics(const SundogScheduler *scheduler, SundogStatistics *statistics)
 {
     *statistics = scheduler->statistics;
+    if (scheduler->core_drafter)
+        statistics->n_restored_draft_tokens =
+            sundog_core_drafter_get_n_restored(scheduler->core_drafter);
     statistics->n_running = scheduler->n_running;
     statistics->n_queued = g_queue_get_length((GQueue *)&scheduler->waiting);
     statistics->n_pages_used = (uint64_t)sundog_cache_get_n_used(scheduler->cache);

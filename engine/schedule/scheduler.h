@@ -37,6 +37,7 @@ typedef struct {
         gap_us; /* between tokens, while prompts are read beside; 0 is SUNDOG_SCHEDULER_GAP_US */
     SundogPageRecorder *recorder;         /* borrowed; NULL: prefixes end with this process */
     const SundogStepRunner *draft_runner; /* borrowed; of a small core that drafts, or NULL */
+    SundogPageRecorder *draft_recorder;   /* borrowed; of the small core's prefixes, or NULL */
     int64_t (*clock)(void *data);         /* in microseconds; NULL is g_get_monotonic_time() */
     void *clock_data;
 } SundogSchedulerOptions;

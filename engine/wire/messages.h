@@ -211,20 +211,21 @@ typedef struct {
 } SundogFinish;
 
 /* Counters kept as they happen. X(name): uint64_t since the start unless said. */
-#define SUNDOG_STATISTICS(X)                         \
-    X(n_steps)                                       \
-    X(n_prompt_tokens)                               \
-    X(n_cached_tokens)                               \
-    X(n_restored_tokens) /* of them, from records */ \
-    X(n_produced_tokens)                             \
-    X(n_drafted_tokens)  /* guessed and tried */     \
-    X(n_accepted_tokens) /* of them, proved right */ \
-    X(n_finished)                                    \
-    X(n_cancelled)                                   \
-    X(n_running)      /* now */                      \
-    X(n_queued)       /* now */                      \
-    X(n_pages_used)   /* now, by running requests */ \
-    X(n_pages_cached) /* now, kept for reuse */      \
+#define SUNDOG_STATISTICS(X)                                                     \
+    X(n_steps)                                                                   \
+    X(n_prompt_tokens)                                                           \
+    X(n_cached_tokens)                                                           \
+    X(n_restored_tokens)       /* of them, from records */                       \
+    X(n_restored_draft_tokens) /* by the small core that drafts, from records */ \
+    X(n_produced_tokens)                                                         \
+    X(n_drafted_tokens)  /* guessed and tried */                                 \
+    X(n_accepted_tokens) /* of them, proved right */                             \
+    X(n_finished)                                                                \
+    X(n_cancelled)                                                               \
+    X(n_running)      /* now */                                                  \
+    X(n_queued)       /* now */                                                  \
+    X(n_pages_used)   /* now, by running requests */                             \
+    X(n_pages_cached) /* now, kept for reuse */                                  \
     X(step_us)        /* sum of the time of all steps */
 
 typedef struct {

@@ -3,10 +3,11 @@
 #include "tests/schedule/fake-engine.h"
 
 static FakeEngine
-start(const FakeModelOptions *options, FakeModel *small)
+start(const FakeModelOptions *options, FakeModel *small, SundogPageRecorder *draft_recorder)
 {
     FakeEngine engine = {.model = fake_model_new(options),
                          .small = small,
+                         .draft_recorder = draft_recorder,
                          .outbox = g_byte_array_new(),
                          .answers = answers_new()};
     if (small)
@@ -15,6 +16,7 @@ start(const FakeModelOptions *options, FakeModel *small)
         &(SundogSchedulerOptions){.context_length = options->sequence_pages * options->page_tokens,
                                   .max_kept_pages = -1,
                                   .draft_runner = small ? &small->runner : NULL,
+                                  .draft_recorder = draft_recorder,
                                   .clock = fake_model_clock,
                                   .clock_data = engine.model},
         &engine.model->runner, engine.outbox);
@@ -24,7 +26,7 @@ start(const FakeModelOptions *options, FakeModel *small)
 FakeEngine
 fake_engine_start(const FakeModelOptions *options)
 {
-    return start(options, NULL);
+    return start(options, NULL, NULL);
 }
 
 FakeEngine
@@ -33,7 +35,22 @@ fake_engine_start_drafting(const FakeModelOptions *options, const FakeModelOptio
 {
     FakeModel *model = fake_model_new(small);
     model->errs = errs;
-    return start(options, model);
+    return start(options, model, NULL);
+}
+
+FakeEngine
+fake_engine_start_recording(const FakeModelOptions *options, const FakeModelOptions *small,
+                            const char *folder)
+{
+    FakeModel *model = fake_model_new(small);
+    g_autoptr(GError) error = NULL;
+    SundogPageRecorderOptions recorder = {.store =
+                                              sundog_record_store_open(folder, 1 << 24, &error),
+                                          .n_pages = model->runner.pool_pages,
+                                          .page_tokens = model->runner.page_tokens,
+                                          .state = model->runner.state};
+    g_assert_no_error(error);
+    return start(options, model, sundog_page_recorder_new(&recorder));
 }
 
 void
@@ -47,6 +64,7 @@ fake_engine_stop(FakeEngine *engine)
         g_assert_cmpuint(statistics.n_running + statistics.n_queued, ==, 0);
     }
     sundog_scheduler_free(engine->scheduler);
+    sundog_page_recorder_free(engine->draft_recorder);
     fake_model_free(engine->model);
     fake_model_free(engine->small);
     answers_free(engine->answers);

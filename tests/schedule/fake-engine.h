@@ -9,6 +9,7 @@
 typedef struct {
     FakeModel *model;
     FakeModel *small; /* that drafts for it, or NULL */
+    SundogPageRecorder *draft_recorder;
     SundogScheduler *scheduler;
     GByteArray *outbox;
     Answers *answers;
@@ -19,6 +20,9 @@ FakeEngine fake_engine_start(const FakeModelOptions *options);
 /* With a small model that drafts, and errs each so many positions; 0: never. */
 FakeEngine fake_engine_start_drafting(const FakeModelOptions *options,
                                       const FakeModelOptions *small, uint32_t errs);
+/* With one that keeps records in a folder. */
+FakeEngine fake_engine_start_recording(const FakeModelOptions *options,
+                                       const FakeModelOptions *small, const char *folder);
 /* Where nothing is left to do, nothing is held. */
 void fake_engine_stop(FakeEngine *engine);
 

@@ -290,6 +290,25 @@ copy_state(SundogStateKind kind, int32_t from, int32_t to, void *data)
                page_tokens * sizeof *slots);
 }
 
+/* Of pages alone. */
+static bool
+read_state(SundogStateKind kind, int32_t page, void *bytes, void *data)
+{
+    const FakeModel *model = data;
+    uint32_t page_tokens = model->runner.page_tokens;
+    memcpy(bytes, &model->slots[(size_t)page * page_tokens], page_tokens * sizeof *model->slots);
+    return true;
+}
+
+static bool
+write_state(SundogStateKind kind, int32_t page, const void *bytes, void *data)
+{
+    FakeModel *model = data;
+    uint32_t page_tokens = model->runner.page_tokens;
+    memcpy(&model->slots[(size_t)page * page_tokens], bytes, page_tokens * sizeof *model->slots);
+    return true;
+}
+
 int64_t
 fake_model_clock(void *model)
 {
@@ -334,7 +353,11 @@ fake_model_new(const FakeModelOptions *options)
         .begin_sample = options->is_device ? begin_sample : NULL,
         .end_sample = end_sample,
         .data = model,
-        .state = {.copy = copy_state, .data = model},
+        .state = {.n_bytes = {[SUNDOG_STATE_PAGES] = options->page_tokens * sizeof *model->slots},
+                  .copy = copy_state,
+                  .read = read_state,
+                  .write = write_state,
+                  .data = model},
     };
     if (options->pool_states > 1) {
         model->states = g_new0(uint64_t, (size_t)options->pool_states);

@@ -173,6 +173,26 @@ test_cancelled(void)
     fake_engine_stop(&engine);
 }
 
+/* K7: what the small core has read outlives it: another one takes it from records, and drafts no worse. */
+static void
+test_records(void)
+{
+    g_autofree char *folder = g_build_filename(g_get_user_cache_dir(), "draft-records", NULL);
+    SundogStatistics statistics[2];
+    for (int i = 0; i < 2; i++) {
+        FakeEngine engine = fake_engine_start_recording(&plain, &plain, folder);
+        statistics[i] = run(&engine);
+        while (sundog_scheduler_has_chores(engine.scheduler))
+            sundog_scheduler_do_chore(engine.scheduler);
+        fake_engine_stop(&engine);
+    }
+    g_assert_cmpuint(statistics[0].n_restored_draft_tokens, ==, 0);
+    g_assert_cmpuint(statistics[1].n_restored_draft_tokens, >, 0);
+    g_assert_cmpuint(statistics[1].n_restored_draft_tokens % PAGE_TOKENS, ==, 0);
+    g_assert_cmpuint(statistics[1].n_accepted_tokens, ==, statistics[1].n_drafted_tokens);
+    g_assert_cmpuint(statistics[1].n_accepted_tokens, >, N_REQUESTS * 50);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -182,6 +202,7 @@ main(int argc, char **argv)
     g_test_add_func("/drafters/given-up", test_given_up);
     g_test_add_func("/drafters/recurrent", test_recurrent);
     g_test_add_func("/drafters/little-room", test_little_room);
+    g_test_add_func("/drafters/records", test_records);
     g_test_add_func("/drafters/smaller", test_smaller);
     g_test_add_func("/drafters/cancelled", test_cancelled);
     return g_test_run();
