@@ -295,6 +295,8 @@ attend_here(SundogBuilder *builder, SundogBufferId x, SundogQkNorm norm)
     SundogBufferId qkv = add_qkv(builder, x, norm, &gate);
     if (norm != SUNDOG_QK_NORM_NONE && norm != SUNDOG_QK_NORM_ROWS)
         emit_head_norms(builder, qkv, norm);
+    if (norm == SUNDOG_QK_NORM_NONE)
+        qkv = sundog_component_even_keys(builder, qkv);
     SundogBufferId o = attend(builder, qkv, norm == SUNDOG_QK_NORM_AFTER_ROPE);
     return gate != SUNDOG_BUFFER_NONE ? emit_gate(builder, gate, o) : o;
 }

@@ -43,6 +43,9 @@ SundogBufferId sundog_component_attention(SundogBuilder *builder, SundogBufferId
 /* Attention alone, of queries, keys and values side by side [n_rows, (n_heads + 2 n_kv_heads) head_dim],
  * which it rotates and whose keys and values it caches: [n_rows, n_heads head_dim]. */
 SundogBufferId sundog_component_attend(SundogBuilder *builder, SundogBufferId qkv);
+/* The same queries, keys and values where the cache is as exact for all dimensions; for one in 8 bits, with factors
+ * between queries and keys that leave their products as they are. Before they are rotated. */
+SundogBufferId sundog_component_even_keys(SundogBuilder *builder, SundogBufferId qkv);
 /* Attention over latents, with the projections of keys and values absorbed (DeepSeek-AI 2024). */
 SundogBufferId sundog_component_latent_attention(SundogBuilder *builder, SundogBufferId x);
 /* The short convolution of LFM2, W_out (c * conv(b * h)) with b, c, h = W_in x; the present layer is

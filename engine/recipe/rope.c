@@ -26,10 +26,8 @@ yarn_ramp(const SundogRope *rope, uint32_t i)
     return CLAMP((i - low) / MAX(high - low, 0.001), 0, 1);
 }
 
-/* The vector's values, or NULL where there is none; owned by the caller. The model house has checked that
- * they are plain floats. */
-static double *
-dup_values(const SundogTensor *vector)
+double *
+sundog_rope_dup_values(const SundogTensor *vector)
 {
     if (vector == NULL)
         return NULL;
@@ -61,7 +59,7 @@ sundog_rope_dup_inverse_frequencies(const SundogRope *rope, const SundogTensor *
 {
     uint32_t n = rope->n_dims / 2;
     g_autofree float *frequencies = g_new(float, n);
-    g_autofree double *divisors = dup_values(factors);
+    g_autofree double *divisors = sundog_rope_dup_values(factors);
     for (uint32_t i = 0; i < n; i++) {
         frequencies[i] = (float)compute_frequency(rope, divisors, i);
         if (isfinite(frequencies[i]) && frequencies[i] > 0)

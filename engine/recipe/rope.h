@@ -10,5 +10,8 @@
  * whose settings give a frequency that is no number above 0 is refused. */
 float *sundog_rope_dup_inverse_frequencies(const SundogRope *rope, const SundogTensor *factors,
                                            GError **error);
+/* A vector's values, or NULL where there is none; owned by the caller. The model house has checked that they
+ * are plain floats. */
+double *sundog_rope_dup_values(const SundogTensor *vector);
 /* What cosine and sine are multiplied by: what the file says, else above 1 for YaRN alone. */
 double sundog_rope_get_magnitude(const SundogRope *rope);

@@ -156,10 +156,10 @@ test_sample(void)
 }
 
 static void
-build_forward(const char *name, SundogRecipeForward *forward)
+build_forward(const char *name, SundogDtype cache_dtype, SundogRecipeForward *forward)
 {
     g_autoptr(GError) error = NULL;
-    const SundogRecipeOptions options = {.cache_dtype = SUNDOG_DTYPE_F16, .bounds = small_bounds()};
+    const SundogRecipeOptions options = {.cache_dtype = cache_dtype, .bounds = small_bounds()};
     g_autofree char *path =
         g_build_filename(g_getenv("SUNDOG_SOURCE"), "tests", "prepare", "tiny", name, NULL);
     g_autoptr(SundogModel) model = sundog_model_open(path, &error);
@@ -177,7 +177,8 @@ test_forward(void)
 {
     g_autoptr(GError) error = NULL;
     g_auto(SundogRecipeForward) forward = {0};
-    build_forward("bf16-bias-linear.gguf", &forward);
+    build_forward("bf16-bias-linear.gguf", SUNDOG_DTYPE_F16, &forward);
+    g_assert_null(sundog_recipe_forward_find(&forward, "key_factors.0"));
     SundogProgram *program = forward.program;
     g_assert_false(sundog_program_check(program, NULL));
     for (SundogBufferId id = 0; id < sundog_program_get_n_buffers(program); id++) {
@@ -198,14 +199,40 @@ test_forward(void)
                      SUNDOG_BUFFER_NONE);
 }
 
+/* For a cache in 8 bits: powers of two that products of queries and keys do not see, one for both halves of a
+ * pair, and none for values. The model has 3 heads with keys of their own, of 32 dimensions. */
+static void
+test_key_factors(void)
+{
+    enum { HEADS = 3, SIZE = 32 };
+    g_auto(SundogRecipeForward) forward = {0};
+    build_forward("q8_0-bias.gguf", SUNDOG_DTYPE_Q8, &forward);
+    const SundogRecipeConstant *row = sundog_recipe_forward_find(&forward, "key_factors.0");
+    g_assert_nonnull(row);
+    g_assert_cmpuint(row->n_values, ==, 3 * HEADS * SIZE);
+    uint32_t n_greater = 0;
+    for (uint32_t i = 0; i < HEADS * SIZE; i++) {
+        float factor = row->values[i];
+        uint32_t partner = i % SIZE < SIZE / 2 ? i + SIZE / 2 : i - SIZE / 2;
+        g_assert_cmpfloat(factor, >=, 1);
+        g_assert_cmpfloat(log2f(factor), ==, roundf(log2f(factor)));
+        g_assert_cmpfloat(factor, ==, row->values[partner]);
+        g_assert_cmpfloat(factor * row->values[HEADS * SIZE + i], ==, 1);
+        g_assert_cmpfloat(row->values[2 * HEADS * SIZE + i], ==, 1);
+        n_greater += factor > 1;
+    }
+    g_assert_cmpuint(n_greater, >, 0);
+    g_assert_cmpuint(n_greater, <, HEADS * SIZE);
+}
+
 /* A head of its own and a tied one. */
 static void
 test_heads(void)
 {
     g_auto(SundogRecipeForward) own = {0};
     g_auto(SundogRecipeForward) tied = {0};
-    build_forward("f16-gqa-llama3.gguf", &own);
-    build_forward("f32-mha.gguf", &tied);
+    build_forward("f16-gqa-llama3.gguf", SUNDOG_DTYPE_F16, &own);
+    build_forward("f32-mha.gguf", SUNDOG_DTYPE_F16, &tied);
     g_assert_cmpuint(sundog_program_find_buffer(own.program, "output.weight"), !=,
                      SUNDOG_BUFFER_NONE);
     g_assert_cmpuint(sundog_program_find_buffer(tied.program, "output.weight"), ==,
@@ -268,6 +295,7 @@ main(int argc, char **argv)
     g_test_add_func("/recipe/unknown", test_unknown);
     g_test_add_func("/recipe/sample", test_sample);
     g_test_add_func("/recipe/forward", test_forward);
+    g_test_add_func("/recipe/key-factors", test_key_factors);
     g_test_add_func("/recipe/heads", test_heads);
     g_test_add_func("/recipe/each-tensor-missing", test_each_tensor_missing);
     g_test_add_func("/recipe/tensor-without-place", test_tensor_without_place);
