@@ -176,7 +176,7 @@ typedef struct {
  * a layout that one of them takes at once, and at most stages of the ring of weights. */
 #define SUNDOG_CUDA_CHAIN_WARPS 16
 #define SUNDOG_CUDA_CHAIN_SLOT_BLOCKS 4
-#define SUNDOG_CUDA_CHAIN_MAX_STAGES 8
+#define SUNDOG_CUDA_CHAIN_MAX_STAGES 12
 #define SUNDOG_CUDA_CHAIN_MAX_LINKS 4
 #define SUNDOG_CUDA_CHAIN_MAX_TOKENS 8
 /* Columns of x that share a scale. */
@@ -227,6 +227,7 @@ typedef struct {
     int32_t index;       /* among the chains of a step */
     int32_t n_chains;
     int32_t starts_late; /* as a linear */
+    int32_t is_counted;  /* this step was counted before the predecessor could begin */
 } SundogCudaChain;
 
 /* Bytes of shared memory that one token of so many columns takes: bytes of x, scales in bf16, and sums of
