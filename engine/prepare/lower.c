@@ -17,6 +17,7 @@
 #include "engine/prepare/lower-experts.h"
 #include "engine/prepare/lower-latent.h"
 #include "engine/prepare/lower-products.h"
+#include "engine/prepare/lower-recurrent.h"
 #include "kernels/contract/cubins.h"
 #include "kernels/contract/paged-cache.h"
 #include "kernels/contract/sample.h"
@@ -25,8 +26,9 @@
 #include <string.h>
 
 const char *const sundog_lower_modules[] = {
-    "attend", "attention",  "chain", "decode", "elements", "experts",   "flash", "latent", "linear",
-    "pool",   "rope-cache", "rows",  "sample", "step",     "warpgroup", "wide",  NULL};
+    "attend", "attention", "chain",  "decode",    "elements",  "experts",
+    "flash",  "latent",    "linear", "pool",      "recurrent", "rope-cache",
+    "rows",   "sample",    "step",   "warpgroup", "wide",      NULL};
 
 #define NO_TOKENS_LIMIT INT32_MAX
 enum { ROPE_DIMS = 3 };
@@ -185,7 +187,8 @@ fusible_product(const SundogLowering *lowering, uint32_t index)
         index + 1 == sundog_program_get_n_operations(lowering->program))
         return NULL;
     const SundogOperation *next = sundog_program_get_operation(lowering->program, index + 1);
-    return sundog_lower_is_product(next->kind) && next->arguments[0] == norm->arguments[2] &&
+    return sundog_lower_is_product(next->kind) && !sundog_lower_is_narrow(lowering, next) &&
+                   next->arguments[0] == norm->arguments[2] &&
                    lowering->lifetimes[norm->arguments[2]].last == index + 1
                ? next
                : NULL;
@@ -254,6 +257,8 @@ lower_next(SundogLowering *lowering, uint32_t index)
             sundog_lower_elements(lowering, index, operation);
         else if (sundog_lower_is_experts(operation->kind))
             sundog_lower_experts(lowering, index, operation);
+        else if (sundog_lower_is_recurrent(operation->kind))
+            sundog_lower_recurrent(lowering, index, operation);
         else
             sundog_lowering_fail(lowering, "the operation %s has no CUDA kernel",
                                  sundog_operations[operation->kind].name);

@@ -278,6 +278,50 @@ typedef struct {
     float number;
 } SundogCudaElements;
 
+/* recurrent.h. Rows of the step that a block of short_conv has; values of a head that a block of the others
+ * has, and its threads. */
+#define SUNDOG_CUDA_CONV_ROWS 16
+#define SUNDOG_CUDA_STATE_COLUMNS 32
+#define SUNDOG_CUDA_STATE_THREADS 256
+
+typedef struct {
+    const void *first_row;
+    const void *start_position;
+    const void *state_slot;
+    void *state; /* f32 [Z, …] */
+    int32_t n_sequences;
+    int32_t n_slots; /* Z */
+} SundogCudaSlots;
+
+typedef struct {
+    SundogCudaSlots slots;
+    const void *x;      /* f32 [T, C] */
+    const void *weight; /* f32 [C, width] */
+    const void *bias;   /* f32 [C], or NULL */
+    void *y;            /* f32 [T, C] */
+    int32_t n_channels;
+    int32_t width;
+    int32_t silu;
+} SundogCudaShortConv;
+
+/* gated_delta, state_space: all f32 */
+typedef struct {
+    SundogCudaSlots slots;
+    const void *rows; /* qkv, or xbc [T, n_columns] */
+    const void *beta; /* [T, H], or NULL */
+    const void *gate; /* alpha, or dt [T, H] */
+    const void *decay;
+    const void *step;
+    const void *skip; /* or NULL */
+    void *y;          /* [T, H V] */
+    int32_t n_columns;
+    int32_t n_heads;  /* H */
+    int32_t n_groups; /* G */
+    int32_t n_keys;   /* K */
+    int32_t n_values; /* V */
+    int32_t is_tiled;
+} SundogCudaHeadState;
+
 /* experts.h */
 #define SUNDOG_CUDA_MAX_EXPERTS 1024
 #define SUNDOG_CUDA_EXPERT_THREADS 128
