@@ -26,11 +26,13 @@
 #include <string.h>
 
 const char *const sundog_lower_modules[] = {
-    "attend", "attention", "chain",  "decode",    "elements",  "experts",
-    "flash",  "latent",    "linear", "pool",      "recurrent", "rope-cache",
-    "rows",   "sample",    "step",   "warpgroup", "wide",      NULL};
+    "attend", "attention", "chain",     "cluster", "decode",    "elements",   "experts",
+    "flash",  "latent",    "linear",    "pool",    "recurrent", "rope-cache", "rows",
+    "sample", "step",      "warpgroup", "wide",    NULL};
 
 #define NO_TOKENS_LIMIT INT32_MAX
+/* Rows up to which clusters are faster than a block a row, however they are sampled. */
+#define FEW_SAMPLED_ROWS 4
 enum { ROPE_DIMS = 3 };
 
 static const SundogLoweringKind kinds[] = {
@@ -151,7 +153,9 @@ lower_sample(SundogLowering *lowering, uint32_t index, const SundogOperation *op
     SundogDraft draft;
     const SundogBufferId *a = operation->arguments;
     const SundogShape *bounds = sundog_program_get_bounds(lowering->program);
-    sundog_draft_begin(lowering, &draft, index, 1, "sample", sizeof(SundogCudaSample));
+    bool is_shared = lowering->waits && lowering->kind->max_tokens <= FEW_SAMPLED_ROWS;
+    sundog_draft_begin(lowering, &draft, index, 1, is_shared ? "cluster" : "sample",
+                       sizeof(SundogCudaSample));
     draft.parameters.sample.n_vocabulary = (int32_t)sundog_lowering_get_columns(lowering, a[0]);
     sundog_draft_add_buffer(lowering, &draft, offsetof(SundogCudaSample, logits), a[0],
                             SUNDOG_ACCESS_UPDATE);
@@ -171,11 +175,14 @@ lower_sample(SundogLowering *lowering, uint32_t index, const SundogOperation *op
                        sundog_lowering_variable(lowering, SUNDOG_VARIABLE_MASK));
     SUNDOG_DRAFT_VALUE(SundogCudaSample, bias_stride,
                        sundog_lowering_variable(lowering, SUNDOG_VARIABLE_BIAS));
-    draft.launch.grid[0] = sundog_lowering_variable(lowering, SUNDOG_VARIABLE_LOGIT_ROWS);
-    draft.launch.n_threads = SUNDOG_CUDA_SAMPLE_THREADS;
+    draft.launch.grid[0] = sundog_lowering_binary(
+        lowering, SUNDOG_EXPRESSION_MUL,
+        sundog_lowering_variable(lowering, SUNDOG_VARIABLE_LOGIT_ROWS),
+        sundog_lowering_constant(lowering, is_shared ? SUNDOG_CUDA_CLUSTER_BLOCKS : 1));
+    draft.launch.n_threads = is_shared ? SUNDOG_CUDA_CLUSTER_THREADS : SUNDOG_CUDA_SAMPLE_THREADS;
     draft.launch.n_shared_bytes = SUNDOG_CUDA_SAMPLE_SHARED_BYTES(
         bounds->values[SUNDOG_VARIABLE_HISTORY], bounds->values[SUNDOG_VARIABLE_BIAS]);
-    sundog_draft_finish(lowering, &draft, "sundog_sample");
+    sundog_draft_finish(lowering, &draft, is_shared ? "sundog_sample_cluster" : "sundog_sample");
 }
 
 /* The product that alone takes this norm's result and comes right after it, or NULL. */

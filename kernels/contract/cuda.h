@@ -33,6 +33,9 @@
 #define SUNDOG_CUDA_ATTENTION_SPLITS 16
 #define SUNDOG_CUDA_PART_FLOATS(head_dim) ((head_dim) + 4)
 #define SUNDOG_CUDA_SAMPLE_THREADS 1024
+/* Where there are few rows, so many blocks share one, as a cluster; targets from sm_90 on. */
+#define SUNDOG_CUDA_CLUSTER_BLOCKS 8
+#define SUNDOG_CUDA_CLUSTER_THREADS 512
 /* Shared memory of a block that samples: a logit as it came for each bias, and for each place in a history
  * so wide. */
 #define SUNDOG_CUDA_SAMPLE_SHARED_BYTES(history, bias_words) \

@@ -264,7 +264,7 @@ run_kernel(CUfunction function, const void *parameters)
         step[0]++;
         step[1] = block->generation;
         *(uint32_t *)ingest->taken = step[0];
-    } else if (strcmp((const char *)function, "sundog_sample") == 0) {
+    } else if (g_str_has_prefix((const char *)function, "sundog_sample")) {
         const SundogCudaSample *sample = parameters;
         for (int32_t i = 0; i < sample->n_rows; i++)
             ((uint64_t *)sample->ring)[i] =
