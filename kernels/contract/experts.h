@@ -37,8 +37,8 @@
  *              linear of each entry's rows with its expert's rows of w, + bias; y [A, N] f32, where the
  *              row of a choice is its own number. A choice that was left out has no row written.
  * combine_experts
- *              y[t] = residual[t] + sum over u of weights[t][u] x[t U + u]: from residual, or 0, on, by
- *              fma with u rising. Any split.
+ *              y[t] = sum over u of weights[t][u] x[t U + u], from 0 on, by fma with u rising, then
+ *              + residual[t], where there is one. Any split.
  *
  * All accumulate as linear.h says, so a row's bits do not depend on who else chose its expert.
  */

@@ -365,10 +365,12 @@ sundog_combine_experts(const __grid_constant__ SundogCudaCombineExperts p)
     wait_for_predecessor();
     size_t row = (size_t)blockIdx.x * p.n_columns, first = (size_t)blockIdx.x * p.n_used;
     for (int k = threadIdx.x; k < p.n_columns; k += blockDim.x) {
-        float sum = p.residual != NULL ? __ldcg((const float *)p.residual + row + k) : 0.0f;
+        float sum = 0;
         for (int u = 0; u < p.n_used; u++)
             sum = fmaf(__ldcg((const float *)p.weights + first + u),
                        __ldcg((const float *)p.x + (first + u) * p.n_columns + k), sum);
+        if (p.residual != NULL)
+            sum += __ldcg((const float *)p.residual + row + k);
         ((float *)p.y)[row + k] = sum;
     }
 }

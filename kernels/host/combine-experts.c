@@ -4,9 +4,8 @@
 #include "kernels/host/kernel.h"
 
 #include <math.h>
-#include <string.h>
 
-/* Columns at once, so that a piece of y stays in the first cache while the choices pass. */
+/* Columns at once, so that their sums stay in the first cache while the choices pass. */
 #define COLUMNS 1024
 
 void
@@ -21,16 +20,15 @@ SUNDOG_KERNEL(COMBINE_EXPERTS)(const SundogCall *call)
     for (int64_t piece = pieces.begin; piece < pieces.end; piece++) {
         int64_t t = piece / n_pieces, first = piece % n_pieces * COLUMNS;
         int64_t n = sundog_min(COLUMNS, n_columns - first);
-        float *to = y + t * n_columns + first;
-        if (residual != NULL && residual != y)
-            memcpy(to, residual + t * n_columns + first, (size_t)n * sizeof(float));
-        else if (residual == NULL)
-            memset(to, 0, (size_t)n * sizeof(float));
+        float *to = y + t * n_columns + first, sums[COLUMNS] = {0};
+        const float *added = residual != NULL ? residual + t * n_columns + first : NULL;
         for (int64_t u = 0; u < n_used; u++) {
             const float *from = x + (t * n_used + u) * n_columns + first;
             float weight = weights[t * n_used + u];
             for (int64_t i = 0; i < n; i++)
-                to[i] = fmaf(weight, from[i], to[i]);
+                sums[i] = fmaf(weight, from[i], sums[i]);
         }
+        for (int64_t i = 0; i < n; i++)
+            to[i] = added != NULL ? sums[i] + added[i] : sums[i];
     }
 }

@@ -529,9 +529,11 @@ test_combine(void)
         test_call_check_all_sets(&call);
         const float *x = call.arguments[0].data, *weights = call.arguments[1].data;
         for (int64_t j = 0; j < n_tokens * n; j++) {
-            float sum = with_residual ? ((float *)call.arguments[2].data)[j] : 0;
+            float sum = 0;
             for (int64_t u = 0; u < n_used; u++)
                 sum = fmaf(weights[j / n * n_used + u], x[(j / n * n_used + u) * n + j % n], sum);
+            if (with_residual)
+                sum += ((float *)call.arguments[2].data)[j];
             g_assert_cmpmem(&y[j], sizeof sum, &sum, sizeof sum);
         }
         test_call_clear(&call);

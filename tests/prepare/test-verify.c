@@ -35,6 +35,21 @@ verify_tiny(const char *name, SundogActivations activations, SundogVerifyReport 
     core_runner_close(&runner);
 }
 
+/* Of families that fuse what the first ones do not. */
+static void
+test_families(void)
+{
+    static const char *const names[] = {
+        "deepseek3", "falcon-h1",      "gemma3n", "gemma4-moe", "glm4moe",  "gpt-oss",  "lfm2moe",
+        "llama4",    "nemotron_h_moe", "olmo2",   "phi2",       "qwen2moe", "qwen3next"};
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_auto(SundogVerifyReport) report = {0};
+        verify_tiny(names[i], SUNDOG_ACTIVATIONS_F32, &report);
+        g_test_message("%s: %.2e", names[i], report.largest_error);
+        g_assert_cmpstr(report.problems, ==, NULL);
+    }
+}
+
 static void
 test_float(void)
 {
@@ -120,6 +135,7 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/verify/float", test_float);
+    g_test_add_func("/verify/families", test_families);
     g_test_add_func("/verify/quantized", test_quantized);
     g_test_add_func("/verify/spoilt", test_spoilt);
     g_test_add_func("/verify/cancel", test_cancel);
