@@ -109,14 +109,55 @@ sundog_step_check_forward(const SundogProgram *program, uint32_t n_vocabulary, G
 #define X(name, text, dtype, shape) text,
         SUNDOG_STEP_INPUTS(X) SUNDOG_STEP_LOGIT_INPUTS(X) SUNDOG_STEP_STATE_INPUTS(X)
 #undef X
-            "logits",
-        NULL};
+            SUNDOG_STEP_HIDDEN,
+        "logits", NULL};
     g_autoptr(GString) faults = g_string_new(NULL);
     g_autofree char *logits = g_strdup_printf("logit_rows %u", n_vocabulary);
     check_inputs(program, faults);
     if (sundog_program_find_buffer(program, "logit_rows") == SUNDOG_BUFFER_NONE)
         sundog_faults_add(faults, "\"logit_rows\" is missing");
     check_buffer(program, "logits", SUNDOG_BUFFER_OUTPUT, SUNDOG_DTYPE_F32, logits, faults);
+    refuse_others(program, known, faults);
+    return finish(program, faults, error);
+}
+
+/* Columns of an output that what guesses takes; 0 where there is none. */
+static int64_t
+find_hidden_size(const SundogProgram *forward)
+{
+    int64_t size = 0;
+    SundogBufferId id = sundog_program_find_buffer(forward, SUNDOG_STEP_HIDDEN);
+    if (id != SUNDOG_BUFFER_NONE && sundog_program_get_buffer(forward, id)->rank == 2)
+        sundog_expression_get_constant(sundog_program_get_expressions(forward),
+                                       sundog_program_get_buffer(forward, id)->shape[1], &size);
+    return size;
+}
+
+bool
+sundog_step_check_draft(const SundogProgram *program, const SundogProgram *forward,
+                        uint32_t n_vocabulary, GError **error)
+{
+    static const char *const known[] = {
+#define X(name, text, dtype, shape) text,
+        SUNDOG_STEP_INPUTS(X) SUNDOG_STEP_LOGIT_INPUTS(X)
+#undef X
+            SUNDOG_STEP_HIDDEN,
+        SUNDOG_STEP_DRAFT_HIDDEN, "logits", NULL};
+    g_autoptr(GString) faults = g_string_new(NULL);
+    int64_t size = find_hidden_size(forward);
+    g_autofree char *logits = g_strdup_printf("logit_rows %u", n_vocabulary);
+    g_autofree char *hidden = g_strdup_printf("tokens %" G_GINT64_FORMAT, size);
+    g_autofree char *next = g_strdup_printf("logit_rows %" G_GINT64_FORMAT, size);
+    check_inputs(program, faults);
+    check_buffer(program, "logit_rows", SUNDOG_BUFFER_INPUT, SUNDOG_DTYPE_I32, "logit_rows",
+                 faults);
+    check_buffer(program, "logits", SUNDOG_BUFFER_OUTPUT, SUNDOG_DTYPE_F32, logits, faults);
+    check_buffer(program, SUNDOG_STEP_HIDDEN, SUNDOG_BUFFER_INPUT, SUNDOG_DTYPE_F32, hidden,
+                 faults);
+    check_buffer(forward, SUNDOG_STEP_HIDDEN, SUNDOG_BUFFER_OUTPUT, SUNDOG_DTYPE_F32, hidden,
+                 faults);
+    check_buffer(program, SUNDOG_STEP_DRAFT_HIDDEN, SUNDOG_BUFFER_OUTPUT, SUNDOG_DTYPE_F32, next,
+                 faults);
     refuse_others(program, known, faults);
     return finish(program, faults, error);
 }

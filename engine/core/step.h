@@ -40,7 +40,16 @@
  * gives "token" [logit_rows] i32 and, where the target has them, "scores" [logit_rows,
  * SUNDOG_MAX_SCORES * SUNDOG_SCORE_WORDS] i32. */
 
+/* A model that guesses tokens ahead has the program "draft". It runs behind a step of "forward", which then gives
+ * "hidden" [tokens, hidden_size] f32, on rows of it: of each row "tokens" holds the token after it, and "hidden" what
+ * the step gave for it; the rest of the inputs is as in a step. It writes state of its own in the same pages, and gives
+ * "logits" of the tokens after those, and for the same rows "draft_hidden" [logit_rows, hidden_size] f32: what
+ * stands for "hidden" where it runs on a token that it has guessed. */
+
 #define SUNDOG_PROGRAM_FORWARD "forward"
 #define SUNDOG_PROGRAM_SAMPLE "sample"
+#define SUNDOG_PROGRAM_DRAFT "draft"
+#define SUNDOG_STEP_HIDDEN "hidden"
+#define SUNDOG_STEP_DRAFT_HIDDEN "draft_hidden"
 /* The recipe's unfused program in float32: no engine runs it, verify compares with it. */
 #define SUNDOG_PROGRAM_REFERENCE "reference"

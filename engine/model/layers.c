@@ -171,7 +171,8 @@ sundog_layers_read(SundogKeys *keys, const SundogFamily *family, SundogModelDime
                     sundog_keys_read_bool_or(keys, "rope.scaling.finetuned", true));
     bool is_alike = rotates_alike(&dimensions->rope, &dimensions->window_rope);
     bool has_windows = sundog_keys_has(keys, "attention.sliding_window");
-    dimensions->layers = g_new0(SundogLayer, dimensions->n_layers);
+    uint32_t n_layers = dimensions->n_layers + dimensions->n_draft_layers;
+    dimensions->layers = g_new0(SundogLayer, n_layers);
     for (uint32_t i = 0; i < dimensions->n_layers; i++) {
         SundogLayer *layer = &dimensions->layers[i];
         layer->is_recurrent = family->attends_beside || sundog_recurrent_layer(dimensions, keys, i);
@@ -186,7 +187,10 @@ sundog_layers_read(SundogKeys *keys, const SundogFamily *family, SundogModelDime
             layer->rope =
                 layer->window != 0 && !is_alike ? &dimensions->window_rope : &dimensions->rope;
     }
-    for (uint32_t i = 0; i < dimensions->n_layers; i++) {
+    /* Those that draft attend to everything. */
+    for (uint32_t i = dimensions->n_layers; i < n_layers && rotates; i++)
+        dimensions->layers[i].rope = &dimensions->rope;
+    for (uint32_t i = 0; i < n_layers; i++) {
         SundogLayer *layer = &dimensions->layers[i];
         layer->n_kv_heads = dimensions->n_kv_heads;
         layer->head_dim = dimensions->head_dim;

@@ -22,112 +22,118 @@ typedef enum {
 } SundogRopeScaling;
 
 /* Roles of tensors. X(ROLE, GGUF name; %u is the layer). */
-#define SUNDOG_TENSOR_ROLES(X)                                  \
-    X(TOKEN_EMBEDDING, "token_embd.weight")                     \
-    X(OUTPUT_NORM, "output_norm.weight")                        \
-    X(OUTPUT_NORM_BIAS, "output_norm.bias")                     \
-    X(EMBEDDING_NORM, "token_embd_norm.weight")                 \
-    X(EMBEDDING_NORM_BIAS, "token_embd_norm.bias")              \
-    X(POSITION_EMBEDDING, "position_embd.weight")               \
-    X(TOKEN_TYPES, "token_types.weight")                        \
-    X(POOLED_DENSE_UP, "dense_2.weight")                        \
-    X(POOLED_DENSE_DOWN, "dense_3.weight")                      \
-    X(CLASS_DENSE, "cls.weight")                                \
-    X(CLASS_DENSE_BIAS, "cls.bias")                             \
-    X(CLASS_NORM, "cls.norm.weight")                            \
-    X(CLASS_OUTPUT, "cls.output.weight")                        \
-    X(CLASS_OUTPUT_BIAS, "cls.output.bias")                     \
-    X(ALTUP_IN, "altup_proj.weight")                            \
-    X(ALTUP_OUT, "altup_unembd_proj.weight")                    \
-    X(OUTPUT, "output.weight")                                  \
-    X(OUTPUT_BIAS, "output.bias")                               \
-    X(ROPE_FACTORS, "rope_freqs.weight")                        \
-    X(ROPE_LONG_FACTORS, "rope_factors_long.weight")            \
-    X(ROPE_SHORT_FACTORS, "rope_factors_short.weight")          \
-    X(LAYER_INPUTS, "per_layer_token_embd.weight")              \
-    X(LAYER_INPUTS_PROJECTION, "per_layer_model_proj.weight")   \
-    X(LAYER_INPUTS_NORM, "per_layer_proj_norm.weight")          \
-    X(ATTENTION_NORM, "blk.%u.attn_norm.weight")                \
-    X(ATTENTION_NORM_BIAS, "blk.%u.attn_norm.bias")             \
-    X(ATTENTION_OWN_NORM, "blk.%u.attn_norm_2.weight")          \
-    X(ATTENTION_OWN_NORM_BIAS, "blk.%u.attn_norm_2.bias")       \
-    X(ATTENTION_Q, "blk.%u.attn_q.weight")                      \
-    X(ATTENTION_K, "blk.%u.attn_k.weight")                      \
-    X(ATTENTION_V, "blk.%u.attn_v.weight")                      \
-    X(ATTENTION_Q_BIAS, "blk.%u.attn_q.bias")                   \
-    X(ATTENTION_K_BIAS, "blk.%u.attn_k.bias")                   \
-    X(ATTENTION_V_BIAS, "blk.%u.attn_v.bias")                   \
-    X(ATTENTION_Q_DOWN, "blk.%u.attn_q_a.weight")               \
-    X(ATTENTION_Q_DOWN_NORM, "blk.%u.attn_q_a_norm.weight")     \
-    X(ATTENTION_Q_UP, "blk.%u.attn_q_b.weight")                 \
-    X(ATTENTION_KV_DOWN, "blk.%u.attn_kv_a_mqa.weight")         \
-    X(ATTENTION_KV_DOWN_NORM, "blk.%u.attn_kv_a_norm.weight")   \
-    X(ATTENTION_K_UP, "blk.%u.attn_k_b.weight")                 \
-    X(ATTENTION_V_UP, "blk.%u.attn_v_b.weight")                 \
-    X(ATTENTION_OUTPUT, "blk.%u.attn_output.weight")            \
-    X(ATTENTION_OUTPUT_BIAS, "blk.%u.attn_output.bias")         \
-    X(ATTENTION_SUM_NORM, "blk.%u.attn_output_norm.weight")     \
-    X(ATTENTION_SUM_NORM_BIAS, "blk.%u.attn_output_norm.bias")  \
-    X(ATTENTION_SINKS, "blk.%u.attn_sinks.weight")              \
-    X(ATTENTION_Q_NORM, "blk.%u.attn_q_norm.weight")            \
-    X(ATTENTION_K_NORM, "blk.%u.attn_k_norm.weight")            \
-    X(ATTENTION_POST_NORM, "blk.%u.post_attention_norm.weight") \
-    X(CONV_IN, "blk.%u.shortconv.in_proj.weight")               \
-    X(CONV_WEIGHT, "blk.%u.shortconv.conv.weight")              \
-    X(CONV_OUT, "blk.%u.shortconv.out_proj.weight")             \
-    X(DELTA_QKV, "blk.%u.attn_qkv.weight")                      \
-    X(DELTA_GATE, "blk.%u.attn_gate.weight")                    \
-    X(STATE_IN, "blk.%u.ssm_in.weight")                         \
-    X(STATE_CONV, "blk.%u.ssm_conv1d.weight")                   \
-    X(STATE_CONV_BIAS, "blk.%u.ssm_conv1d.bias")                \
-    X(DELTA_BETA_ALPHA, "blk.%u.ssm_ba.weight")                 \
-    X(DELTA_BETA, "blk.%u.ssm_beta.weight")                     \
-    X(DELTA_ALPHA, "blk.%u.ssm_alpha.weight")                   \
-    X(STATE_STEP, "blk.%u.ssm_dt.bias")                         \
-    X(STATE_DECAY, "blk.%u.ssm_a")                              \
-    X(STATE_SKIP, "blk.%u.ssm_d")                               \
-    X(STATE_NORM, "blk.%u.ssm_norm.weight")                     \
-    X(STATE_OUT, "blk.%u.ssm_out.weight")                       \
-    X(MLP_NORM, "blk.%u.ffn_norm.weight")                       \
-    X(MLP_NORM_BIAS, "blk.%u.ffn_norm.bias")                    \
-    X(MLP_GATE, "blk.%u.ffn_gate.weight")                       \
-    X(MLP_UP, "blk.%u.ffn_up.weight")                           \
-    X(MLP_DOWN, "blk.%u.ffn_down.weight")                       \
-    X(MLP_UP_BIAS, "blk.%u.ffn_up.bias")                        \
-    X(MLP_DOWN_BIAS, "blk.%u.ffn_down.bias")                    \
-    X(MLP_SUM_NORM, "blk.%u.layer_output_norm.weight")          \
-    X(MLP_SUM_NORM_BIAS, "blk.%u.layer_output_norm.bias")       \
-    X(MLP_POST_NORM, "blk.%u.post_ffw_norm.weight")             \
-    X(MLP_POST_NORM_1, "blk.%u.post_ffw_norm_1.weight")         \
-    X(MLP_NORM_2, "blk.%u.pre_ffw_norm_2.weight")               \
-    X(MLP_POST_NORM_2, "blk.%u.post_ffw_norm_2.weight")         \
-    X(LAYER_INPUT_GATE, "blk.%u.inp_gate.weight")               \
-    X(LAYER_INPUT_PROJECTION, "blk.%u.proj.weight")             \
-    X(LAYER_INPUT_NORM, "blk.%u.post_norm.weight")              \
-    X(ALTUP_PREDICTION, "blk.%u.altup_predict_coef.weight")     \
-    X(ALTUP_CORRECTION, "blk.%u.altup_correct_coef.weight")     \
-    X(ALTUP_SCALE, "blk.%u.altup_correct_scale.weight")         \
-    X(ALTUP_ROUTER, "blk.%u.altup_router.weight")               \
-    X(ALTUP_ROUTER_NORM, "blk.%u.altup_router_norm.weight")     \
-    X(LAUREL_LEFT, "blk.%u.laurel_l.weight")                    \
-    X(LAUREL_RIGHT, "blk.%u.laurel_r.weight")                   \
-    X(LAUREL_NORM, "blk.%u.laurel_post_norm.weight")            \
-    X(LAYER_SCALE, "blk.%u.layer_output_scale.weight")          \
-    X(ROUTER, "blk.%u.ffn_gate_inp.weight")                     \
-    X(ROUTER_NORM, "blk.%u.ffn_gate_inp.scale")                 \
-    X(ROUTER_BIAS, "blk.%u.ffn_gate_inp.bias")                  \
-    X(EXPERT_BIAS, "blk.%u.exp_probs_b.bias")                   \
-    X(EXPERT_GATE, "blk.%u.ffn_gate_exps.weight")               \
-    X(EXPERT_UP, "blk.%u.ffn_up_exps.weight")                   \
-    X(EXPERT_DOWN, "blk.%u.ffn_down_exps.weight")               \
-    X(EXPERT_SCALE, "blk.%u.ffn_down_exps.scale")               \
-    X(EXPERT_GATE_BIAS, "blk.%u.ffn_gate_exps.bias")            \
-    X(EXPERT_UP_BIAS, "blk.%u.ffn_up_exps.bias")                \
-    X(EXPERT_DOWN_BIAS, "blk.%u.ffn_down_exps.bias")            \
-    X(SHARED_GATE, "blk.%u.ffn_gate_shexp.weight")              \
-    X(SHARED_UP, "blk.%u.ffn_up_shexp.weight")                  \
-    X(SHARED_DOWN, "blk.%u.ffn_down_shexp.weight")              \
-    X(SHARED_SCALE, "blk.%u.ffn_gate_inp_shexp.weight")
+#define SUNDOG_TENSOR_ROLES(X)                                   \
+    X(TOKEN_EMBEDDING, "token_embd.weight")                      \
+    X(OUTPUT_NORM, "output_norm.weight")                         \
+    X(OUTPUT_NORM_BIAS, "output_norm.bias")                      \
+    X(EMBEDDING_NORM, "token_embd_norm.weight")                  \
+    X(EMBEDDING_NORM_BIAS, "token_embd_norm.bias")               \
+    X(POSITION_EMBEDDING, "position_embd.weight")                \
+    X(TOKEN_TYPES, "token_types.weight")                         \
+    X(POOLED_DENSE_UP, "dense_2.weight")                         \
+    X(POOLED_DENSE_DOWN, "dense_3.weight")                       \
+    X(CLASS_DENSE, "cls.weight")                                 \
+    X(CLASS_DENSE_BIAS, "cls.bias")                              \
+    X(CLASS_NORM, "cls.norm.weight")                             \
+    X(CLASS_OUTPUT, "cls.output.weight")                         \
+    X(CLASS_OUTPUT_BIAS, "cls.output.bias")                      \
+    X(ALTUP_IN, "altup_proj.weight")                             \
+    X(ALTUP_OUT, "altup_unembd_proj.weight")                     \
+    X(OUTPUT, "output.weight")                                   \
+    X(OUTPUT_BIAS, "output.bias")                                \
+    X(ROPE_FACTORS, "rope_freqs.weight")                         \
+    X(ROPE_LONG_FACTORS, "rope_factors_long.weight")             \
+    X(ROPE_SHORT_FACTORS, "rope_factors_short.weight")           \
+    X(LAYER_INPUTS, "per_layer_token_embd.weight")               \
+    X(LAYER_INPUTS_PROJECTION, "per_layer_model_proj.weight")    \
+    X(LAYER_INPUTS_NORM, "per_layer_proj_norm.weight")           \
+    X(ATTENTION_NORM, "blk.%u.attn_norm.weight")                 \
+    X(ATTENTION_NORM_BIAS, "blk.%u.attn_norm.bias")              \
+    X(ATTENTION_OWN_NORM, "blk.%u.attn_norm_2.weight")           \
+    X(ATTENTION_OWN_NORM_BIAS, "blk.%u.attn_norm_2.bias")        \
+    X(ATTENTION_Q, "blk.%u.attn_q.weight")                       \
+    X(ATTENTION_K, "blk.%u.attn_k.weight")                       \
+    X(ATTENTION_V, "blk.%u.attn_v.weight")                       \
+    X(ATTENTION_Q_BIAS, "blk.%u.attn_q.bias")                    \
+    X(ATTENTION_K_BIAS, "blk.%u.attn_k.bias")                    \
+    X(ATTENTION_V_BIAS, "blk.%u.attn_v.bias")                    \
+    X(ATTENTION_Q_DOWN, "blk.%u.attn_q_a.weight")                \
+    X(ATTENTION_Q_DOWN_NORM, "blk.%u.attn_q_a_norm.weight")      \
+    X(ATTENTION_Q_UP, "blk.%u.attn_q_b.weight")                  \
+    X(ATTENTION_KV_DOWN, "blk.%u.attn_kv_a_mqa.weight")          \
+    X(ATTENTION_KV_DOWN_NORM, "blk.%u.attn_kv_a_norm.weight")    \
+    X(ATTENTION_K_UP, "blk.%u.attn_k_b.weight")                  \
+    X(ATTENTION_V_UP, "blk.%u.attn_v_b.weight")                  \
+    X(ATTENTION_OUTPUT, "blk.%u.attn_output.weight")             \
+    X(ATTENTION_OUTPUT_BIAS, "blk.%u.attn_output.bias")          \
+    X(ATTENTION_SUM_NORM, "blk.%u.attn_output_norm.weight")      \
+    X(ATTENTION_SUM_NORM_BIAS, "blk.%u.attn_output_norm.bias")   \
+    X(ATTENTION_SINKS, "blk.%u.attn_sinks.weight")               \
+    X(ATTENTION_Q_NORM, "blk.%u.attn_q_norm.weight")             \
+    X(ATTENTION_K_NORM, "blk.%u.attn_k_norm.weight")             \
+    X(ATTENTION_POST_NORM, "blk.%u.post_attention_norm.weight")  \
+    X(CONV_IN, "blk.%u.shortconv.in_proj.weight")                \
+    X(CONV_WEIGHT, "blk.%u.shortconv.conv.weight")               \
+    X(CONV_OUT, "blk.%u.shortconv.out_proj.weight")              \
+    X(DELTA_QKV, "blk.%u.attn_qkv.weight")                       \
+    X(DELTA_GATE, "blk.%u.attn_gate.weight")                     \
+    X(STATE_IN, "blk.%u.ssm_in.weight")                          \
+    X(STATE_CONV, "blk.%u.ssm_conv1d.weight")                    \
+    X(STATE_CONV_BIAS, "blk.%u.ssm_conv1d.bias")                 \
+    X(DELTA_BETA_ALPHA, "blk.%u.ssm_ba.weight")                  \
+    X(DELTA_BETA, "blk.%u.ssm_beta.weight")                      \
+    X(DELTA_ALPHA, "blk.%u.ssm_alpha.weight")                    \
+    X(STATE_STEP, "blk.%u.ssm_dt.bias")                          \
+    X(STATE_DECAY, "blk.%u.ssm_a")                               \
+    X(STATE_SKIP, "blk.%u.ssm_d")                                \
+    X(STATE_NORM, "blk.%u.ssm_norm.weight")                      \
+    X(STATE_OUT, "blk.%u.ssm_out.weight")                        \
+    X(MLP_NORM, "blk.%u.ffn_norm.weight")                        \
+    X(MLP_NORM_BIAS, "blk.%u.ffn_norm.bias")                     \
+    X(MLP_GATE, "blk.%u.ffn_gate.weight")                        \
+    X(MLP_UP, "blk.%u.ffn_up.weight")                            \
+    X(MLP_DOWN, "blk.%u.ffn_down.weight")                        \
+    X(MLP_UP_BIAS, "blk.%u.ffn_up.bias")                         \
+    X(MLP_DOWN_BIAS, "blk.%u.ffn_down.bias")                     \
+    X(MLP_SUM_NORM, "blk.%u.layer_output_norm.weight")           \
+    X(MLP_SUM_NORM_BIAS, "blk.%u.layer_output_norm.bias")        \
+    X(MLP_POST_NORM, "blk.%u.post_ffw_norm.weight")              \
+    X(MLP_POST_NORM_1, "blk.%u.post_ffw_norm_1.weight")          \
+    X(MLP_NORM_2, "blk.%u.pre_ffw_norm_2.weight")                \
+    X(MLP_POST_NORM_2, "blk.%u.post_ffw_norm_2.weight")          \
+    X(LAYER_INPUT_GATE, "blk.%u.inp_gate.weight")                \
+    X(LAYER_INPUT_PROJECTION, "blk.%u.proj.weight")              \
+    X(LAYER_INPUT_NORM, "blk.%u.post_norm.weight")               \
+    X(ALTUP_PREDICTION, "blk.%u.altup_predict_coef.weight")      \
+    X(ALTUP_CORRECTION, "blk.%u.altup_correct_coef.weight")      \
+    X(ALTUP_SCALE, "blk.%u.altup_correct_scale.weight")          \
+    X(ALTUP_ROUTER, "blk.%u.altup_router.weight")                \
+    X(ALTUP_ROUTER_NORM, "blk.%u.altup_router_norm.weight")      \
+    X(LAUREL_LEFT, "blk.%u.laurel_l.weight")                     \
+    X(LAUREL_RIGHT, "blk.%u.laurel_r.weight")                    \
+    X(LAUREL_NORM, "blk.%u.laurel_post_norm.weight")             \
+    X(LAYER_SCALE, "blk.%u.layer_output_scale.weight")           \
+    X(ROUTER, "blk.%u.ffn_gate_inp.weight")                      \
+    X(ROUTER_NORM, "blk.%u.ffn_gate_inp.scale")                  \
+    X(ROUTER_BIAS, "blk.%u.ffn_gate_inp.bias")                   \
+    X(EXPERT_BIAS, "blk.%u.exp_probs_b.bias")                    \
+    X(EXPERT_GATE, "blk.%u.ffn_gate_exps.weight")                \
+    X(EXPERT_UP, "blk.%u.ffn_up_exps.weight")                    \
+    X(EXPERT_DOWN, "blk.%u.ffn_down_exps.weight")                \
+    X(EXPERT_SCALE, "blk.%u.ffn_down_exps.scale")                \
+    X(EXPERT_GATE_BIAS, "blk.%u.ffn_gate_exps.bias")             \
+    X(EXPERT_UP_BIAS, "blk.%u.ffn_up_exps.bias")                 \
+    X(EXPERT_DOWN_BIAS, "blk.%u.ffn_down_exps.bias")             \
+    X(SHARED_GATE, "blk.%u.ffn_gate_shexp.weight")               \
+    X(SHARED_UP, "blk.%u.ffn_up_shexp.weight")                   \
+    X(SHARED_DOWN, "blk.%u.ffn_down_shexp.weight")               \
+    X(SHARED_SCALE, "blk.%u.ffn_gate_inp_shexp.weight")          \
+    X(DRAFT_PROJECTION, "blk.%u.nextn.eh_proj.weight")           \
+    X(DRAFT_TOKEN_NORM, "blk.%u.nextn.enorm.weight")             \
+    X(DRAFT_HIDDEN_NORM, "blk.%u.nextn.hnorm.weight")            \
+    X(DRAFT_EMBEDDING, "blk.%u.nextn.embed_tokens.weight")       \
+    X(DRAFT_OUTPUT_NORM, "blk.%u.nextn.shared_head_norm.weight") \
+    X(DRAFT_OUTPUT, "blk.%u.nextn.shared_head_head.weight")
 
 typedef enum {
 #define X(role, name) SUNDOG_TENSOR_##role,
@@ -188,7 +194,6 @@ typedef struct {
     bool
         is_tiled; /* value head h has key head h modulo n_key_heads; else each has its share in turn */
     bool is_state_space;
-    bool norms_before_gate; /* what a state space gives, where it is normed */
 } SundogRecurrentDimensions;
 
 /* What a model is made for. */
@@ -247,7 +252,7 @@ typedef struct {
     const char *licence;      /* SPDX-like, or NULL */
     uint64_t n_parameters;
     uint32_t n_layers;
-    /* Behind them in the file: they guess tokens ahead and are left out here. */
+    /* Behind them in the file: they guess tokens ahead (Gloeckle et al. 2024; DeepSeek-AI 2024). */
     uint32_t n_draft_layers;
     uint32_t n_vocabulary;
     uint32_t hidden_size;
@@ -291,7 +296,7 @@ typedef struct {
     uint32_t window;        /* of the layers that have one, in tokens; 0 where none has */
     uint32_t chunk;         /* the same of chunks */
     SundogRope window_rope; /* of the layers that have a window, where they rotate otherwise */
-    SundogLayer *layers;    /* [n_layers] owned; they point into this struct */
+    SundogLayer *layers;    /* [n_layers + n_draft_layers] owned; they point into this struct */
 } SundogModelDimensions;
 
 typedef struct SundogModel SundogModel;

@@ -24,6 +24,7 @@ typedef enum {
     MLP,
     VOCABULARY,
     HALF_ROPE,
+    TOKEN_AND_HIDDEN,
     LAYER_INPUT,
     ALL_LAYER_INPUTS,
     STREAMS,
@@ -174,6 +175,12 @@ static const Role roles[] = {
     [SUNDOG_TENSOR_SHARED_UP]        = {.rows = SHARED, .columns = HIDDEN},
     [SUNDOG_TENSOR_SHARED_DOWN]      = {.rows = HIDDEN, .columns = SHARED},
     [SUNDOG_TENSOR_SHARED_SCALE]     = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_DRAFT_PROJECTION] = {.rows = HIDDEN, .columns = TOKEN_AND_HIDDEN},
+    [SUNDOG_TENSOR_DRAFT_TOKEN_NORM] = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_DRAFT_HIDDEN_NORM] = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_DRAFT_EMBEDDING]  = {.rows = VOCABULARY, .columns = HIDDEN},
+    [SUNDOG_TENSOR_DRAFT_OUTPUT_NORM] = {.rows = ONE, .columns = HIDDEN},
+    [SUNDOG_TENSOR_DRAFT_OUTPUT]     = {.rows = VOCABULARY, .columns = HIDDEN},
 };
 /* clang-format on */
 
@@ -238,6 +245,8 @@ get_extent(const SundogModelDimensions *dimensions, Extent extent)
         return dimensions->mlp_size;
     case VOCABULARY:
         return dimensions->n_vocabulary;
+    case TOKEN_AND_HIDDEN:
+        return 2 * (uint64_t)dimensions->hidden_size;
     case LAYER_INPUT:
         return dimensions->layer_input_size;
     case ALL_LAYER_INPUTS:
@@ -517,12 +526,16 @@ find_unclaimed(const SundogTensors *tensors, const SundogModelDimensions *dimens
     return false;
 }
 
+/* Of the model without what drafts, as its makers count. */
 static uint64_t
-count_parameters(const SundogTensors *tensors)
+count_parameters(const SundogTensors *tensors, const SundogModelDimensions *dimensions)
 {
     uint64_t n_parameters = 0;
-    for (size_t i = 0; i < (size_t)SUNDOG_N_TENSOR_ROLES * tensors->n_layers; i++)
-        n_parameters += tensors->items[i].n_rows * tensors->items[i].n_columns;
+    for (unsigned role = 0; role < SUNDOG_N_TENSOR_ROLES; role++)
+        for (uint32_t layer = 0; layer < dimensions->n_layers; layer++) {
+            const SundogTensor *tensor = &tensors->items[(size_t)role * tensors->n_layers + layer];
+            n_parameters += tensor->n_rows * tensor->n_columns;
+        }
     return n_parameters;
 }
 
@@ -534,7 +547,9 @@ read_all(SundogTensors *tensors, const SundogModelDimensions *dimensions, Sundog
         uint32_t n_layers = is_per_layer(role) ? tensors->n_layers : 1;
         for (uint32_t layer = 0; layer < n_layers; layer++) {
             SundogModelDimensions view = view_layer(dimensions, layer);
-            if (!read_role(tensors, &view, source, role, layer, error))
+            bool drafts = layer >= dimensions->n_layers;
+            /* Without what drafts the model is whole. */
+            if (!read_role(tensors, &view, source, role, layer, drafts ? NULL : error) && !drafts)
                 return false;
         }
     }
@@ -562,14 +577,14 @@ bool
 sundog_tensors_read(SundogTensors *tensors, SundogModelDimensions *dimensions, SundogSource *source,
                     GError **error)
 {
-    tensors->n_layers = dimensions->n_layers;
+    tensors->n_layers = dimensions->n_layers + dimensions->n_draft_layers;
     tensors->items = g_new0(SundogTensor, (size_t)SUNDOG_N_TENSOR_ROLES * tensors->n_layers);
     tensors->names = g_ptr_array_new_with_free_func(g_free);
     if (!read_all(tensors, dimensions, source, error)) {
         sundog_tensors_clear(tensors);
         return false;
     }
-    dimensions->n_parameters = count_parameters(tensors);
+    dimensions->n_parameters = count_parameters(tensors, dimensions);
     if (sundog_tensors_get(tensors, SUNDOG_TENSOR_ROPE_FACTORS, 0) != NULL)
         dimensions->rope.scaling = SUNDOG_ROPE_SCALING_LLAMA3;
     set_group_best(tensors, dimensions);

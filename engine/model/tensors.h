@@ -8,7 +8,7 @@
 typedef struct {
     SundogTensor *items; /* [SUNDOG_N_TENSOR_ROLES, n_layers]; name is NULL where there is none */
     GPtrArray *names;    /* of parts of fused tensors, and of what they are parts of */
-    uint32_t n_layers;
+    uint32_t n_layers;   /* those that draft included */
 } SundogTensors;
 
 /* Finds every tensor, checks shapes and types, and sets the dimensions' n_parameters and, where the

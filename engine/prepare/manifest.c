@@ -91,6 +91,8 @@ describe_programs(const SundogPlan *plan)
     json_array_add_string_element(programs, SUNDOG_PROGRAM_FORWARD);
     if (plan->sample != NULL)
         json_array_add_string_element(programs, SUNDOG_PROGRAM_SAMPLE);
+    if (plan->drafts)
+        json_array_add_string_element(programs, SUNDOG_PROGRAM_DRAFT);
     json_array_add_string_element(programs, SUNDOG_PROGRAM_REFERENCE);
     return programs;
 }

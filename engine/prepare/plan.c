@@ -125,7 +125,8 @@ static GHashTable *
 index_tensors(const SundogModel *model)
 {
     GHashTable *tensors = g_hash_table_new(g_str_hash, g_str_equal);
-    uint32_t n_layers = sundog_model_get_dimensions(model)->n_layers;
+    const SundogModelDimensions *dimensions = sundog_model_get_dimensions(model);
+    uint32_t n_layers = dimensions->n_layers + dimensions->n_draft_layers;
     for (int role = 0; role < SUNDOG_N_TENSOR_ROLES; role++) {
         for (uint32_t layer = 0; layer < n_layers; layer++) {
             const SundogTensor *tensor =
@@ -171,7 +172,8 @@ build_forward(const SundogPlan *plan, const SundogModel *model, GHashTable *tens
 {
     const SundogRecipeOptions options = {.cache_dtype = plan->cache.dtype,
                                          .context_length = plan->context_length,
-                                         .bounds = plan->bounds};
+                                         .bounds = plan->bounds,
+                                         .drafts = plan->drafts};
     const SundogRecipe *recipe =
         sundog_recipe_find(sundog_model_get_dimensions(model)->architecture, error);
     return recipe != NULL && sundog_recipe_build_forward(recipe, model, &options, forward, error) &&
@@ -224,6 +226,38 @@ make_forward(SundogPlan *plan, const SundogModel *model, GHashTable *tensors,
                           error);
 }
 
+/* On a GPU nobody checks guesses yet. */
+static bool
+find_draft(const SundogPlan *plan, const SundogModel *model)
+{
+    const SundogRecipe *recipe =
+        sundog_recipe_find(sundog_model_get_dimensions(model)->architecture, NULL);
+    return is_for_text(plan) && !is_for_cuda(plan) && recipe != NULL &&
+           sundog_recipe_has_draft(recipe, model);
+}
+
+static bool
+make_draft(SundogPlan *plan, const SundogModel *model, GHashTable *tensors,
+           const SundogPrepareOptions *prepare, GError **error)
+{
+    const SundogRecipeOptions options = {.cache_dtype = plan->cache.dtype,
+                                         .context_length = plan->context_length,
+                                         .bounds = plan->bounds,
+                                         .drafts = true};
+    const SundogRecipe *recipe =
+        sundog_recipe_find(sundog_model_get_dimensions(model)->architecture, error);
+    if (recipe == NULL ||
+        !sundog_recipe_build_draft(recipe, model, &options, plan->forward.n_caches, &plan->draft,
+                                   error) ||
+        !sundog_pass_layouts(plan->draft.program, tensors, prepare->weights, false, error))
+        return false;
+    if (prepare->activations == SUNDOG_ACTIVATIONS_INT8)
+        sundog_pass_activations(plan->draft.program);
+    sundog_pass_fuse(plan->draft.program);
+    SundogLaunchList *none = NULL;
+    return finish_program(plan, plan->draft.program, false, &none, error);
+}
+
 static bool
 make_sample(SundogPlan *plan, uint32_t n_vocabulary, GError **error)
 {
@@ -246,6 +280,12 @@ describe_cache(SundogPlan *plan, const SundogModelDimensions *dimensions)
     uint64_t n_bytes[SUNDOG_N_STATE_KINDS];
     sundog_program_measure_state(plan->forward.program, n_bytes);
     cache->page_bytes = n_bytes[SUNDOG_STATE_PAGES];
+    if (plan->drafts) {
+        uint64_t n_draft_bytes[SUNDOG_N_STATE_KINDS];
+        sundog_program_measure_state(plan->draft.program, n_draft_bytes);
+        cache->page_bytes += n_draft_bytes[SUNDOG_STATE_PAGES];
+        cache->n_layers += plan->draft.n_caches - plan->forward.n_caches;
+    }
     cache->window_bytes = n_bytes[SUNDOG_STATE_WINDOWS];
     if (cache->window_bytes > 0) {
         cache->window_tokens = sundog_recipe_find_window(dimensions);
@@ -272,13 +312,14 @@ find_packed_type(const SundogTensor *tensor, SundogLayout layout)
 }
 
 static void
-add_weight(SundogPlan *plan, const SundogBuffer *buffer, GHashTable *tensors)
+add_weight(SundogPlan *plan, const SundogRecipeForward *forward, const SundogBuffer *buffer,
+           GHashTable *tensors)
 {
-    const SundogExpressionPool *pool = sundog_program_get_expressions(plan->forward.program);
+    const SundogExpressionPool *pool = sundog_program_get_expressions(forward->program);
     SundogPlannedWeight planned = {
         .weight = {.name = buffer->name, .layout = buffer->layout, .offset = plan->weight_bytes},
         .tensor = g_hash_table_lookup(tensors, buffer->name),
-        .constant = sundog_recipe_forward_find(&plan->forward, buffer->name)};
+        .constant = sundog_recipe_forward_find(forward, buffer->name)};
     SundogCoreWeight *weight = &planned.weight;
     planned.type = find_packed_type(planned.tensor, buffer->layout);
     sundog_expression_get_constant(pool, buffer->shape[0], &weight->n_rows);
@@ -290,22 +331,33 @@ add_weight(SundogPlan *plan, const SundogBuffer *buffer, GHashTable *tensors)
 
 /* In order of first use, so that one pass over a step reads the member from its begin to its end. */
 static void
-place_weights(SundogPlan *plan, GHashTable *tensors)
+place_weights(SundogPlan *plan, const SundogRecipeForward *forward, GHashTable *tensors,
+              GHashTable *placed)
 {
-    const SundogProgram *program = plan->forward.program;
-    g_autofree bool *is_placed = g_new0(bool, sundog_program_get_n_buffers(program) + 1);
-    plan->weights = g_array_new(FALSE, FALSE, sizeof(SundogPlannedWeight));
+    const SundogProgram *program = forward->program;
     for (uint32_t i = 0; i < sundog_program_get_n_operations(program); i++) {
         const SundogOperation *operation = sundog_program_get_operation(program, i);
         for (int a = 0; a < SUNDOG_MAX_ARGUMENTS; a++) {
             SundogBufferId id = operation->arguments[a];
-            if (id == SUNDOG_BUFFER_NONE || is_placed[id] ||
+            if (id == SUNDOG_BUFFER_NONE ||
                 sundog_program_get_buffer(program, id)->role != SUNDOG_BUFFER_WEIGHT)
                 continue;
-            is_placed[id] = true;
-            add_weight(plan, sundog_program_get_buffer(program, id), tensors);
+            const SundogBuffer *buffer = sundog_program_get_buffer(program, id);
+            if (g_hash_table_add(placed, (gpointer)buffer->name))
+                add_weight(plan, forward, buffer, tensors);
         }
     }
+}
+
+/* Those of what guesses, that it does not share, behind the others. */
+static void
+place_all_weights(SundogPlan *plan, GHashTable *tensors)
+{
+    g_autoptr(GHashTable) placed = g_hash_table_new(g_str_hash, g_str_equal);
+    plan->weights = g_array_new(FALSE, FALSE, sizeof(SundogPlannedWeight));
+    place_weights(plan, &plan->forward, tensors, placed);
+    if (plan->drafts)
+        place_weights(plan, &plan->draft, tensors, placed);
 }
 
 bool
@@ -328,16 +380,19 @@ sundog_plan_make(SundogPlan *plan, const SundogModel *model, const SundogPrepare
         bound_whole_steps(&plan->bounds, plan->context_length);
     bound_windows(&plan->bounds, dimensions, plan->context_length);
     plan->cache.dtype = cache_dtype(plan, tensors, options);
+    plan->drafts = find_draft(plan, model);
     if (!check_cache(plan, options, error) ||
         !make_reference(plan, model, tensors, options, error) ||
         !make_forward(plan, model, tensors, options, error) ||
+        (plan->drafts && !make_draft(plan, model, tensors, options, error)) ||
         (is_for_text(plan) && !make_sample(plan, dimensions->n_vocabulary, error)))
         return false;
     describe_cache(plan, dimensions);
-    place_weights(plan, tensors);
-    plan->arena_bytes = sundog_program_get_arena_bytes(plan->forward.program);
-    if (plan->sample != NULL)
-        plan->arena_bytes = MAX(plan->arena_bytes, sundog_program_get_arena_bytes(plan->sample));
+    place_all_weights(plan, tensors);
+    const SundogProgram *programs[] = {plan->forward.program, plan->sample, plan->draft.program};
+    for (size_t i = 0; i < G_N_ELEMENTS(programs); i++)
+        if (programs[i] != NULL)
+            plan->arena_bytes = MAX(plan->arena_bytes, sundog_program_get_arena_bytes(programs[i]));
     return true;
 }
 
@@ -347,15 +402,19 @@ sundog_plan_measure_arena(const SundogPlan *plan, unsigned n_threads)
     SundogShape shape = plan->bounds;
     int64_t n_units = n_threads != 0 ? n_threads : g_get_num_processors();
     shape.values[SUNDOG_VARIABLE_UNITS] = MIN(n_units, shape.values[SUNDOG_VARIABLE_UNITS]);
-    uint64_t n_bytes = sundog_program_measure_arena(plan->forward.program, &shape);
-    return plan->sample != NULL ? MAX(n_bytes, sundog_program_measure_arena(plan->sample, &shape))
-                                : n_bytes;
+    const SundogProgram *programs[] = {plan->forward.program, plan->sample, plan->draft.program};
+    uint64_t n_bytes = 0;
+    for (size_t i = 0; i < G_N_ELEMENTS(programs); i++)
+        if (programs[i] != NULL)
+            n_bytes = MAX(n_bytes, sundog_program_measure_arena(programs[i], &shape));
+    return n_bytes;
 }
 
 void
 sundog_plan_clear(SundogPlan *plan)
 {
     sundog_recipe_forward_clear(&plan->forward);
+    sundog_recipe_forward_clear(&plan->draft);
     g_clear_pointer(&plan->reference, sundog_program_free);
     g_clear_pointer(&plan->sample, sundog_program_free);
     g_clear_pointer(&plan->forward_launches, sundog_launch_list_free);

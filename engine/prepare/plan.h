@@ -11,7 +11,7 @@
 /* One weight of the core and where its values come from: a tensor of the model or a constant of the
  * recipe. */
 typedef struct {
-    SundogCoreWeight weight; /* its name is borrowed from the forward program */
+    SundogCoreWeight weight; /* its name is borrowed from its program */
     const SundogTensor *tensor;
     uint32_t
         type; /* that is packed: the tensor's own, or one that it is quantized or converted to */
@@ -19,9 +19,10 @@ typedef struct {
 } SundogPlannedWeight;
 
 typedef struct {
-    SundogRecipeForward forward;        /* the program that the engine runs, fused */
-    SundogProgram *reference;           /* the recipe's own */
-    SundogProgram *sample;              /* NULL where the core is not for text */
+    SundogRecipeForward forward; /* the program that the engine runs, fused */
+    SundogRecipeForward draft;   /* what guesses behind it; without a program where nothing does */
+    SundogProgram *reference;    /* the recipe's own */
+    SundogProgram *sample;       /* NULL where the core is not for text */
     SundogLaunchList *forward_launches; /* for CUDA, else NULL */
     SundogLaunchList *sample_launches;
     const char *target;
@@ -29,6 +30,7 @@ typedef struct {
     SundogShape bounds;
     SundogCoreCache cache;
     SundogPurpose purpose;
+    bool drafts; /* it has a draft program */
     uint32_t context_length;
     uint64_t arena_bytes;
     uint64_t weight_bytes;

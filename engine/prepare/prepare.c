@@ -61,7 +61,8 @@ vocabulary_bytes(const SundogModel *model)
 static uint64_t
 measure_programs(const SundogPlan *plan)
 {
-    const SundogProgram *programs[] = {plan->forward.program, plan->sample, plan->reference};
+    const SundogProgram *programs[] = {plan->forward.program, plan->sample, plan->draft.program,
+                                       plan->reference};
     uint64_t n_bytes = 0;
     for (size_t i = 0; i < G_N_ELEMENTS(programs); i++) {
         if (programs[i] == NULL)
@@ -140,7 +141,8 @@ write_member(SundogPackageWriter *writer, const char *path, const void *data, si
 static bool
 write_programs(const SundogPlan *plan, SundogPackageWriter *writer, GError **error)
 {
-    const SundogProgram *programs[] = {plan->forward.program, plan->sample, plan->reference};
+    const SundogProgram *programs[] = {plan->forward.program, plan->sample, plan->draft.program,
+                                       plan->reference};
     for (size_t i = 0; i < G_N_ELEMENTS(programs); i++) {
         if (programs[i] == NULL)
             continue;

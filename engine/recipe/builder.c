@@ -292,6 +292,8 @@ add_workspace(SundogBuilder *builder)
     const SundogModelDimensions *dimensions = builder->dimensions;
     uint32_t n_columns = MAX(MAX(dimensions->hidden_size, dimensions->mlp_size),
                              dimensions->n_heads * dimensions->head_dim);
+    if (builder->options->drafts)
+        n_columns = MAX(n_columns, 2 * dimensions->hidden_size);
     n_columns = MAX(n_columns, MAX(dimensions->laurel_rank, dimensions->layer_input_size));
     n_columns = MAX(n_columns, MAX(dimensions->experts.size, dimensions->experts.shared_size));
     n_columns =
@@ -339,8 +341,8 @@ sundog_builder_init(SundogBuilder *builder, const SundogModel *model,
 }
 
 /* What the recipe has no place for would be left out of the results in silence. */
-static void
-refuse_unused(SundogBuilder *builder)
+void
+sundog_builder_refuse_unused(SundogBuilder *builder)
 {
     for (int role = 0; role < SUNDOG_N_TENSOR_ROLES; role++) {
         for (uint32_t layer = 0; layer < builder->dimensions->n_layers; layer++) {
@@ -359,7 +361,6 @@ refuse_unused(SundogBuilder *builder)
 bool
 sundog_builder_finish(SundogBuilder *builder, SundogRecipeForward *forward, GError **error)
 {
-    refuse_unused(builder);
     *forward = (SundogRecipeForward){
         .program = g_steal_pointer(&builder->program),
         .constants = g_steal_pointer(&builder->constants),

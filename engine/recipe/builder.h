@@ -50,7 +50,8 @@ struct SundogBuilder {
  * also on failure. */
 void sundog_builder_init(SundogBuilder *builder, const SundogModel *model,
                          const SundogRecipeOptions *options);
-/* Fails too where the model has a tensor that nothing has asked for. */
+/* Fails where the model has a tensor that nothing has asked for. */
+void sundog_builder_refuse_unused(SundogBuilder *builder);
 bool sundog_builder_finish(SundogBuilder *builder, SundogRecipeForward *forward, GError **error);
 
 SundogExpression sundog_builder_constant(SundogBuilder *builder, int64_t value);

@@ -1,4 +1,4 @@
-/* Embedding, norm, gated MLP, residual and head. Attention has a file of its own. */
+/* Embedding, norm, MLPs and residual. */
 
 #include "engine/recipe/components.h"
 
@@ -140,33 +140,6 @@ sundog_component_residual(SundogBuilder *builder, SundogBufferId x, SundogBuffer
     return sum;
 }
 
-static SundogBufferId
-add_logits(SundogBuilder *builder)
-{
-    const SundogExpression shape[] = {
-        builder->n_rows, sundog_builder_constant(builder, builder->dimensions->n_vocabulary)};
-    return sundog_builder_buffer(builder, "logits", SUNDOG_BUFFER_OUTPUT, SUNDOG_DTYPE_F32, 2,
-                                 shape);
-}
-
-/* The product that gives the logits, capped where the model says so. */
-static void
-emit_logits(SundogBuilder *builder, SundogBufferId x, SundogTensorRole role)
-{
-    const SundogModelDimensions *dimensions = builder->dimensions;
-    const SundogParameter limit = {.f = dimensions->logit_softcap};
-    SundogBufferId weight = sundog_builder_weight(builder, role);
-    SundogBufferId logits = add_logits(builder);
-    SundogBufferId product = logits;
-    if (limit.f > 0)
-        product = sundog_builder_temporary(builder, "head.product", dimensions->n_vocabulary);
-    sundog_builder_emit(builder, SUNDOG_OP_LINEAR, x, weight,
-                        sundog_builder_optional_weight(builder, SUNDOG_TENSOR_OUTPUT_BIAS),
-                        SUNDOG_BUFFER_NONE, product, builder->workspace);
-    if (limit.f > 0)
-        sundog_builder_emit_with(builder, SUNDOG_OP_SOFTCAP, &limit, product, logits);
-}
-
 SundogBufferId
 sundog_component_feed_forward(SundogBuilder *builder, SundogBufferId x, SundogGate function)
 {
@@ -185,29 +158,4 @@ sundog_component_layer_norm(SundogBuilder *builder, SundogBufferId x, SundogTens
     SundogBufferId y = sundog_builder_temporary(builder, name, builder->dimensions->hidden_size);
     sundog_builder_emit_with(builder, SUNDOG_OP_LAYER_NORM, &epsilon, x, weight, added, y);
     return y;
-}
-
-void
-sundog_component_head(SundogBuilder *builder, SundogBufferId x)
-{
-    if (builder->dimensions->pooled.purpose != SUNDOG_PURPOSE_GENERATE) {
-        x = sundog_component_norm(builder, x, SUNDOG_TENSOR_OUTPUT_NORM, "head.norm");
-        sundog_component_result(builder, x);
-        return;
-    }
-    uint32_t hidden_size = builder->dimensions->hidden_size;
-    bool is_tied = sundog_model_get_tensor(builder->model, SUNDOG_TENSOR_OUTPUT, 0) == NULL;
-    builder->n_rows = sundog_builder_variable(builder, SUNDOG_VARIABLE_LOGIT_ROWS);
-    SundogBufferId rows = sundog_builder_temporary(builder, "head.rows", hidden_size);
-    sundog_builder_emit(builder, SUNDOG_OP_GATHER_ROWS, x, builder->logit_rows, rows);
-    /* LFM2's files name it after the embedding, from which its head is. */
-    bool is_embeddings =
-        sundog_model_get_tensor(builder->model, SUNDOG_TENSOR_EMBEDDING_NORM, 0) != NULL;
-    SundogBufferId norm = sundog_component_norm(
-        builder, rows, is_embeddings ? SUNDOG_TENSOR_EMBEDDING_NORM : SUNDOG_TENSOR_OUTPUT_NORM,
-        "head.norm");
-    /* Scaled before the product, which is linear, since there is less to scale. */
-    SundogBufferId scaled = sundog_component_scale(builder, norm, builder->dimensions->logit_scale,
-                                                   "head.scaled", hidden_size);
-    emit_logits(builder, scaled, is_tied ? SUNDOG_TENSOR_TOKEN_EMBEDDING : SUNDOG_TENSOR_OUTPUT);
 }

@@ -96,6 +96,11 @@ SundogBufferId sundog_component_scale(SundogBuilder *builder, SundogBufferId x, 
 /* x + y, y scaled where the model says so. */
 SundogBufferId sundog_component_residual(SundogBuilder *builder, SundogBufferId x, SundogBufferId y,
                                          const char *name);
+/* What a layer that guesses takes in: of the token after a row, and what the step gave for the row, W [norm; norm]
+ * (DeepSeek-AI 2024); and its norm and head, of the rows whose logits are wanted: outputs "draft_hidden" and
+ * "logits". The present layer is that one. */
+SundogBufferId sundog_component_draft_input(SundogBuilder *builder);
+void sundog_component_draft_head(SundogBuilder *builder, SundogBufferId x);
 /* norm, then the head over the vocabulary, of the rows whose logits are wanted: output "logits". The
  * head is the embedding where the model has none of its own. Of models that do not write text: norm,
  * then the result. */

@@ -15,6 +15,7 @@ void sundog_modern_bert_emit(SundogBuilder *builder);
 void sundog_cohere2_emit(SundogBuilder *builder);
 /* DeepSeek V2 and V3, Kimi K2: attention over latents, experts in groups. */
 void sundog_deepseek2_emit(SundogBuilder *builder);
+void sundog_deepseek2_emit_draft(SundogBuilder *builder);
 /* EXAONE 4: norms after each half alone, heads of queries and keys normed. */
 void sundog_exaone4_emit(SundogBuilder *builder);
 /* Falcon: Phi-2 with another function, and in its larger sizes a norm of attention's own. */
@@ -36,6 +37,7 @@ void sundog_gemma4_emit(SundogBuilder *builder);
 void sundog_glm4_emit(SundogBuilder *builder);
 /* GLM-4 MoE: Qwen3's or Llama's attention over a part of each head, and experts. */
 void sundog_glm4_moe_emit(SundogBuilder *builder);
+void sundog_glm4_moe_emit_draft(SundogBuilder *builder);
 /* GPT-NeoX: attention and an MLP without gate, each of a norm of its own. */
 void sundog_gpt_neox_emit(SundogBuilder *builder);
 /* gpt-oss: attention with sinks and a window in every second layer, experts with biases. */
@@ -61,6 +63,7 @@ void sundog_phi2_emit(SundogBuilder *builder);
 void sundog_qwen3_emit(SundogBuilder *builder);
 /* Qwen3-Next and Qwen 3.5: three layers of linear attention for one of gated attention. */
 void sundog_qwen3_next_emit(SundogBuilder *builder);
+void sundog_qwen3_next_emit_draft(SundogBuilder *builder);
 /* Seed-OSS: Llama, with another name for the MLP's norm. */
 void sundog_seed_oss_emit(SundogBuilder *builder);
 /* StarCoder2: Llama with an MLP without gate. */

@@ -49,6 +49,14 @@ emit(SundogBuilder *builder, const Style *style)
     sundog_component_head(builder, x);
 }
 
+/* The layer that guesses, between what makes its input and the head. */
+static void
+emit_draft(SundogBuilder *builder, const Style *style)
+{
+    SundogBufferId x = sundog_component_draft_input(builder);
+    sundog_component_draft_head(builder, emit_layer(builder, x, style));
+}
+
 void
 sundog_llama_emit(SundogBuilder *builder)
 {
@@ -103,14 +111,28 @@ sundog_gemma_emit(SundogBuilder *builder)
     emit(builder, &(Style){.mlp_norm = SUNDOG_TENSOR_MLP_NORM, .gate = SUNDOG_GATE_GELU_TANH});
 }
 
-void
-sundog_glm4_moe_emit(SundogBuilder *builder)
+static Style
+find_glm4_moe_style(const SundogBuilder *builder)
 {
     Style style = {.mlp_norm = SUNDOG_TENSOR_ATTENTION_POST_NORM};
     /* The larger of the sizes norms heads, the smaller does not. */
     if (sundog_model_get_tensor(builder->model, SUNDOG_TENSOR_ATTENTION_Q_NORM, 0) != NULL)
         style.qk_norm = SUNDOG_QK_NORM_HEADS;
+    return style;
+}
+
+void
+sundog_glm4_moe_emit(SundogBuilder *builder)
+{
+    const Style style = find_glm4_moe_style(builder);
     emit(builder, &style);
+}
+
+void
+sundog_glm4_moe_emit_draft(SundogBuilder *builder)
+{
+    const Style style = find_glm4_moe_style(builder);
+    emit_draft(builder, &style);
 }
 
 void
@@ -120,15 +142,31 @@ sundog_gpt_oss_emit(SundogBuilder *builder)
          &(Style){.mlp_norm = SUNDOG_TENSOR_ATTENTION_POST_NORM, .gate = SUNDOG_GATE_CLAMPED});
 }
 
+static const Style deepseek2_style = {.is_latent = true, .mlp_norm = SUNDOG_TENSOR_MLP_NORM};
+
 void
 sundog_deepseek2_emit(SundogBuilder *builder)
 {
-    emit(builder, &(Style){.is_latent = true, .mlp_norm = SUNDOG_TENSOR_MLP_NORM});
+    emit(builder, &deepseek2_style);
 }
+
+void
+sundog_deepseek2_emit_draft(SundogBuilder *builder)
+{
+    emit_draft(builder, &deepseek2_style);
+}
+
+static const Style qwen3_next_style = {.qk_norm = SUNDOG_QK_NORM_HEADS,
+                                       .mlp_norm = SUNDOG_TENSOR_ATTENTION_POST_NORM};
 
 void
 sundog_qwen3_next_emit(SundogBuilder *builder)
 {
-    emit(builder,
-         &(Style){.qk_norm = SUNDOG_QK_NORM_HEADS, .mlp_norm = SUNDOG_TENSOR_ATTENTION_POST_NORM});
+    emit(builder, &qwen3_next_style);
+}
+
+void
+sundog_qwen3_next_emit_draft(SundogBuilder *builder)
+{
+    emit_draft(builder, &qwen3_next_style);
 }

@@ -15,7 +15,7 @@ static const SundogRecipe recipes[] = {
     {"bert", "BERT", sundog_bert_emit},
     {"cohere2", "Cohere2", sundog_cohere2_emit},
     {"command-r", "Command R", sundog_cohere2_emit},
-    {"deepseek2", "DeepSeek V2", sundog_deepseek2_emit},
+    {"deepseek2", "DeepSeek V2", sundog_deepseek2_emit, sundog_deepseek2_emit_draft},
     {"deepseek32", "DeepSeek V3.2", sundog_deepseek2_emit},
     {"dots1", "dots.llm1", sundog_qwen3_emit},
     {"ernie4_5", "ERNIE 4.5", sundog_llama_emit},
@@ -31,7 +31,7 @@ static const SundogRecipe recipes[] = {
     {"gemma4", "Gemma 4", sundog_gemma4_emit},
     {"glm-dsa", "GLM-5", sundog_deepseek2_emit},
     {"glm4", "GLM-4", sundog_glm4_emit},
-    {"glm4moe", "GLM-4 MoE", sundog_glm4_moe_emit},
+    {"glm4moe", "GLM-4 MoE", sundog_glm4_moe_emit, sundog_glm4_moe_emit_draft},
     {"gpt-oss", "gpt-oss", sundog_gpt_oss_emit},
     {"gptneox", "GPT-NeoX", sundog_gpt_neox_emit},
     {"granite", "Granite", sundog_llama_emit},
@@ -58,10 +58,10 @@ static const SundogRecipe recipes[] = {
     {"qwen2moe", "Qwen2 MoE", sundog_llama_emit},
     {"qwen2vl", "Qwen2-VL", sundog_llama_emit},
     {"qwen3", "Qwen3", sundog_qwen3_emit},
-    {"qwen35", "Qwen3.5", sundog_qwen3_next_emit},
-    {"qwen35moe", "Qwen3.5 MoE", sundog_qwen3_next_emit},
+    {"qwen35", "Qwen3.5", sundog_qwen3_next_emit, sundog_qwen3_next_emit_draft},
+    {"qwen35moe", "Qwen3.5 MoE", sundog_qwen3_next_emit, sundog_qwen3_next_emit_draft},
     {"qwen3moe", "Qwen3 MoE", sundog_qwen3_emit},
-    {"qwen3next", "Qwen3-Next", sundog_qwen3_next_emit},
+    {"qwen3next", "Qwen3-Next", sundog_qwen3_next_emit, sundog_qwen3_next_emit_draft},
     {"qwen3vl", "Qwen3-VL", sundog_qwen3_emit},
     {"qwen3vlmoe", "Qwen3-VL MoE", sundog_qwen3_emit},
     {"seed_oss", "Seed-OSS", sundog_seed_oss_emit},
@@ -95,7 +95,36 @@ sundog_recipe_build_forward(const SundogRecipe *recipe, const SundogModel *model
     sundog_builder_init(&builder, model, options);
     if (builder.error == NULL)
         recipe->emit(&builder);
+    sundog_builder_refuse_unused(&builder);
     return sundog_builder_finish(&builder, forward, error);
+}
+
+bool
+sundog_recipe_has_draft(const SundogRecipe *recipe, const SundogModel *model)
+{
+    static const SundogTensorRole needed[] = {
+        SUNDOG_TENSOR_DRAFT_PROJECTION, SUNDOG_TENSOR_DRAFT_TOKEN_NORM,
+        SUNDOG_TENSOR_DRAFT_HIDDEN_NORM, SUNDOG_TENSOR_ATTENTION_NORM};
+    uint32_t layer = sundog_model_get_dimensions(model)->n_layers;
+    bool has_all = recipe->emit_draft != NULL;
+    for (size_t i = 0; i < G_N_ELEMENTS(needed); i++)
+        has_all = has_all && sundog_model_get_tensor(model, needed[i], layer) != NULL;
+    return has_all;
+}
+
+bool
+sundog_recipe_build_draft(const SundogRecipe *recipe, const SundogModel *model,
+                          const SundogRecipeOptions *options, uint32_t n_caches,
+                          SundogRecipeForward *draft, GError **error)
+{
+    SundogBuilder builder;
+    sundog_builder_init(&builder, model, options);
+    sundog_program_set_name(builder.program, SUNDOG_PROGRAM_DRAFT);
+    builder.n_caches = n_caches;
+    builder.layer = builder.dimensions->n_layers;
+    if (builder.error == NULL)
+        recipe->emit_draft(&builder);
+    return sundog_builder_finish(&builder, draft, error);
 }
 
 static SundogBufferId

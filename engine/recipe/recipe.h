@@ -13,6 +13,7 @@ typedef struct {
     SundogDtype cache_dtype; /* F16, BF16, F32 or Q8 */
     uint32_t context_length; /* the longest that a request may have, in tokens */
     SundogShape bounds;
+    bool drafts; /* the forward program gives what the draft program needs */
 } SundogRecipeOptions;
 
 /* A weight that no file holds, since the recipe computes it: a dense row. */
@@ -36,6 +37,7 @@ typedef struct {
     const char *architecture; /* as the model says: "llama" */
     const char *family;       /* for people: "Llama" */
     void (*emit)(SundogBuilder *builder);
+    void (*emit_draft)(SundogBuilder *builder); /* NULL: its models do not guess tokens here */
 } SundogRecipe;
 
 /* NULL and an error that names the architecture and what is known. */
@@ -45,6 +47,13 @@ const SundogRecipe *sundog_recipe_find(const char *architecture, GError **error)
 bool sundog_recipe_build_forward(const SundogRecipe *recipe, const SundogModel *model,
                                  const SundogRecipeOptions *options, SundogRecipeForward *forward,
                                  GError **error);
+/* Whether there is a draft program of the model. */
+bool sundog_recipe_has_draft(const SundogRecipe *recipe, const SundogModel *model);
+/* The draft program; its layer keeps keys and values behind the forward program's n_caches. Options as of that.
+ * Failure as there, but that it may leave tensors unused. */
+bool sundog_recipe_build_draft(const SundogRecipe *recipe, const SundogModel *model,
+                               const SundogRecipeOptions *options, uint32_t n_caches,
+                               SundogRecipeForward *draft, GError **error);
 /* The longest window of the model's layers, where a core's layers with windows should have pages of their
  * own, since others keep all of a sequence; else 0. They get them where the bound of WINDOW_PAGES is not 1. */
 uint32_t sundog_recipe_find_window(const SundogModelDimensions *dimensions);

@@ -19,7 +19,7 @@
 #define POISON 0xff /* NaN in every type of float */
 
 static const char *const program_names[] = {SUNDOG_PROGRAM_FORWARD, SUNDOG_PROGRAM_SAMPLE,
-                                            SUNDOG_PROGRAM_REFERENCE};
+                                            SUNDOG_PROGRAM_DRAFT, SUNDOG_PROGRAM_REFERENCE};
 
 /* An input, output or state buffer. */
 typedef struct {

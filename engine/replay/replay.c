@@ -43,7 +43,8 @@ static bool
 set_bounds(SundogShape *bounds, const SundogCore *core, const SundogReplayOptions *options,
            GError **error)
 {
-    static const char *const names[] = {SUNDOG_PROGRAM_SAMPLE, SUNDOG_PROGRAM_REFERENCE};
+    static const char *const names[] = {SUNDOG_PROGRAM_SAMPLE, SUNDOG_PROGRAM_DRAFT,
+                                        SUNDOG_PROGRAM_REFERENCE};
     const SundogProgram *forward = sundog_core_get_program(core, SUNDOG_PROGRAM_FORWARD);
     if (forward == NULL) {
         g_set_error(error, SUNDOG_REPLAY_ERROR, SUNDOG_REPLAY_ERROR_PROGRAM,

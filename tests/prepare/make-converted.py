@@ -97,6 +97,12 @@ FAMILIES = {
                  'num_experts_per_tok': 2, 'moe_intermediate_size': 16, 'first_k_dense_replace': 1,
                  'use_qk_norm': True, 'attention_bias': True, 'routed_scaling_factor': 1.5,
                  'num_nextn_predict_layers': 0}),
+    # The last layer guesses: Draft below.
+    'glm4moe-draft': ('Glm4Moe', 'Glm4MoeForCausalLM',
+                      {'num_hidden_layers': 3, 'n_routed_experts': 4, 'n_shared_experts': 1,
+                       'num_experts_per_tok': 2, 'moe_intermediate_size': 16, 'first_k_dense_replace': 1,
+                       'use_qk_norm': True, 'attention_bias': True, 'routed_scaling_factor': 1.5,
+                       'num_nextn_predict_layers': 0, 'tie_word_embeddings': False}),
     'gemma4': ('Gemma4Text', 'Gemma4ForCausalLM',
                {'hidden_size': 24, 'intermediate_size': 32, 'num_attention_heads': 2, 'num_key_value_heads': 2,
                 'head_dim': 8, 'global_head_dim': 16, 'num_global_key_value_heads': 1,
@@ -174,6 +180,13 @@ FAMILIES = {
                    'num_experts_per_tok': 2, 'moe_intermediate_size': 16, 'norm_topk_prob': True,
                    'shared_expert_intermediate_size': 16, 'tie_word_embeddings': False,
                    'partial_rotary_factor': 0.5, 'rms_norm_eps': 1e-6}),
+    'qwen3next-draft': ('Qwen3Next', 'Qwen3NextForCausalLM',
+                        {'num_hidden_layers': 3, 'layer_types': ['linear_attention', 'full_attention', 'full_attention'],
+                         'linear_conv_kernel_dim': 4, 'linear_key_head_dim': 16, 'linear_value_head_dim': 16,
+                         'linear_num_key_heads': 2, 'linear_num_value_heads': 4, 'num_experts': 4,
+                         'num_experts_per_tok': 2, 'moe_intermediate_size': 16, 'norm_topk_prob': True,
+                         'shared_expert_intermediate_size': 16, 'tie_word_embeddings': False,
+                         'partial_rotary_factor': 0.5, 'rms_norm_eps': 1e-6}),
     'falcon-h1': ('FalconH1', 'FalconH1ForCausalLM',
                   {**SPACE, 'mamba_d_ssm': 48, 'mamba_n_heads': 3, 'mamba_n_groups': 1, 'mamba_rms_norm': False,
                    # Powers of two, since the converter multiplies them into weights.
@@ -410,7 +423,7 @@ SAVED |= {
 
 SAVED |= {
     'hf-falcon-h1': ('FalconH1', 'FalconH1ForCausalLM',
-                     {**SMALL, **SMALL_SPACE, 'mamba_d_ssm': 32, 'mamba_rms_norm': True, 'attention_in_multiplier': 1.3,
+                     {**SMALL, **SMALL_SPACE, 'mamba_d_ssm': 32, 'mamba_rms_norm': False, 'attention_in_multiplier': 1.3,
                       'attention_out_multiplier': 0.7, 'ssm_in_multiplier': 0.3, 'ssm_out_multiplier': 1.7,
                       'mlp_multipliers': [0.6, 1.9], 'ssm_multipliers': [0.6, 2.9, 1.8, 0.4, 1.1], 'key_multiplier': 0.55,
                       'lm_head_multiplier': 0.35, 'embedding_multiplier': 2.2, 'tie_word_embeddings': False}),
@@ -635,15 +648,6 @@ def join_experts(folder):
     safetensors.torch.save_file(tensors, path, metadata={'format': 'pt'})
 
 
-def add_masks(folder):
-    """What older files of GPT-NeoX keep beside the weights."""
-    path = os.path.join(folder, 'model.safetensors')
-    tensors = safetensors.torch.load_file(path)
-    tensors['gpt_neox.layers.0.attention.bias'] = torch.ones((1, 1, 4, 4), dtype=torch.bool)
-    tensors['gpt_neox.layers.0.attention.masked_bias'] = torch.tensor(-1e9)
-    safetensors.torch.save_file(tensors, path, metadata={'format': 'pt'})
-
-
 def save_tokenizer(folder):
     """Letters alone, and an end: what the converter counts tokens by."""
     vocabulary = {chr(33 + i): i for i in range(VOCABULARY - 1)}
@@ -654,7 +658,7 @@ def save_tokenizer(folder):
     tokenizer.save(os.path.join(folder, 'tokenizer.json'), pretty=False)
 
 
-def convert(folder, path, quantized, **options):
+def convert(folder, path, quantized, drafts=False, **options):
     import conversion
     import gguf
     logging.disable(logging.WARNING)
@@ -666,7 +670,7 @@ def convert(folder, path, quantized, **options):
     def set_vocab(self):
         gguf_models.write_vocabulary(self.gguf_writer, VOCABULARY)
 
-    made = type('Tiny', (base,), {'model_arch': base.model_arch, 'no_mtp': True, 'set_vocab': set_vocab})
+    made = type('Tiny', (base,), {'model_arch': base.model_arch, 'no_mtp': not drafts, 'set_vocab': set_vocab})
     for inner in vars(base).values():  # some hand their work to a class within
         if isinstance(inner, type):
             inner.set_vocab = set_vocab
@@ -675,14 +679,100 @@ def convert(folder, path, quantized, **options):
              model_name='tiny', hparams=parameters, **options).write()
 
 
-def write_numbers(path, model):
+class Draft(torch.nn.Module):
+    """A layer that guesses the token after the next: W [norm(token), norm(hidden)], then the model's own last layer,
+    which is taken out of it. The token weighs most, and the model's layers add little to what they read, so that
+    guesses are often right."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+        layers = model.model.layers
+        self.block, self.index = layers[-1], len(layers) - 1
+        model.model.layers = layers[:-1]
+        model.config.num_hidden_layers = self.index
+        if getattr(model.config, 'layer_types', None):
+            model.config.layer_types = model.config.layer_types[:-1]
+        size = model.config.hidden_size
+        self.eh_proj = torch.nn.Linear(2 * size, size, bias=False)
+        self.enorm, self.hnorm, self.norm = (type(model.model.norm)(size, eps=model.config.rms_norm_eps)
+                                             for _ in range(3))
+        with torch.no_grad():
+            # What is guessed with has been normed, and is larger.
+            for module, factor in ((model, 0.01), (self.block, 0.1)):
+                for name, parameter in module.named_parameters():
+                    if name.endswith(('o_proj.weight', 'out_proj.weight', 'down_proj', 'down_proj.weight')):
+                        parameter.mul_(factor)
+            self.eh_proj.weight.copy_(torch.cat([torch.eye(size), torch.randn(size, size) * 0.02], 1))
+            self.norm.weight.copy_(model.model.norm.weight)
+            for parameter in [*self.parameters()]:
+                parameter.copy_(parameter.half().float())
+
+    def forward(self, tokens):
+        """Logits of the tokens after tokens[1:]."""
+        tokens = torch.tensor([tokens])
+        base, n = self.model.model, tokens.shape[1] - 1
+        hidden = base(tokens).last_hidden_state[:, :-1]
+        x = self.eh_proj(torch.cat([self.enorm(base.embed_tokens(tokens[:, 1:])), self.hnorm(hidden)], -1))
+        positions = torch.arange(n)[None]
+        mask = torch.full((n, n), float('-inf')).triu(1)[None, None]
+        x = self.block(x, position_embeddings=base.rotary_emb(x, positions), position_ids=positions,
+                       attention_mask=mask)
+        return self.model.lm_head(self.norm(x[0] if isinstance(x, tuple) else x))[0]
+
+    def tensors(self):
+        """Everything by the names of files: the model's own are saved without what it has lost."""
+        layer = f'model.layers.{self.index}.'
+        block = {'block.' + n: p for n, p in self.block.state_dict().items()}
+        own = {'eh_proj.weight': self.eh_proj.weight, 'enorm.weight': self.enorm.weight,
+               'hnorm.weight': self.hnorm.weight, 'norm.weight': self.norm.weight}
+        if 'qwen' in self.model.config.model_type:
+            names = {'eh_proj.': 'mtp.fc.', 'enorm.': 'mtp.pre_fc_norm_embedding.', 'norm.': 'mtp.norm.',
+                     'hnorm.': 'mtp.pre_fc_norm_hidden.', 'block.': 'mtp.layers.0.'}
+        else:
+            names = {'eh_proj.': layer + 'eh_proj.', 'enorm.': layer + 'enorm.', 'hnorm.': layer + 'hnorm.',
+                     'norm.': layer + 'shared_head.norm.', 'block.': layer}
+        found = {}
+        for name, values in {**block, **own}.items():
+            prefix = name[:name.index('.') + 1]
+            found[names[prefix] + name.removeprefix(prefix)] = values.detach().contiguous().clone()
+        return found
+
+
+def add_draft(folder, draft):
+    """Beside the saved model, whose experts lie one by one in files."""
+    path = os.path.join(folder, 'model.safetensors')
+    tensors = safetensors.torch.load_file(path)
+    for name, values in draft.tensors().items():
+        if name.endswith('experts.gate_up_proj'):
+            for i, both in enumerate(values):
+                gate, up = both.chunk(2)
+                tensors[name.removesuffix('gate_up_proj') + f'{i}.gate_proj.weight'] = gate.contiguous()
+                tensors[name.removesuffix('gate_up_proj') + f'{i}.up_proj.weight'] = up.contiguous()
+        elif name.endswith('experts.down_proj'):
+            for i, down in enumerate(values):
+                tensors[name.removesuffix('down_proj') + f'{i}.down_proj.weight'] = down.contiguous()
+        else:
+            tensors[name] = values
+    safetensors.torch.save_file(tensors, path, metadata={'format': 'pt'})
+    edit_config(folder, lambda config: config.update(num_nextn_predict_layers=1))
+
+
+def write_numbers(path, model, draft=None):
     prompt = torch.randint(0, VOCABULARY, (N_PROMPT,)).tolist()
     logits, greedy = gguf_models.run_greedy(model, prompt, N_GREEDY)
     kept = sorted({*range(0, N_PROMPT, STRIDE), N_PROMPT - 1})
+    numbers = {'tokens': prompt, 'greedy': greedy, 'positions': kept,
+               'logits': [[float(f'{v:.7g}') for v in logits[i]] for i in kept]}
+    if draft:
+        with torch.no_grad():
+            guessed = draft(prompt).numpy()
+        numbers['draft_logits'] = [[float(f'{v:.7g}') for v in guessed[i]] for i in kept[:-1]]
+        following = [*logits.argmax(-1)[1:]]
+        print(os.path.basename(path), 'guesses right:', sum(int(a) == int(b) for a, b in zip(guessed.argmax(-1), following)),
+              'of', len(following))
     with open(path, 'w', encoding='utf-8') as file:
-        json.dump({'tokens': prompt, 'greedy': greedy, 'positions': kept,
-                   'logits': [[float(f'{v:.7g}') for v in logits[i]] for i in kept]}, file,
-                  separators=(',', ':'))
+        json.dump(numbers, file, separators=(',', ':'))
         file.write('\n')
 
 
@@ -700,10 +790,6 @@ def make(output, name):
         model.half().save_pretrained(folder)
         if name == 'hf-qwen3vlmoe':
             transpose_experts(folder)
-        if name == 'hf-gemma3n':  # as it is published, though nothing is scaled by it
-            edit_config(folder, lambda config: config.update(query_pre_attn_scalar=256))
-        if name == 'hf-gptneox':
-            add_masks(folder)
         if name == 'hf-qwen35moe':
             join_experts(folder)
         if parts:
@@ -711,14 +797,17 @@ def make(output, name):
         save_tokenizer(folder)
         return
     with tempfile.TemporaryDirectory() as folder:
+        draft = Draft(model).eval() if name.endswith('-draft') else None
         model.save_pretrained(folder)
         save_tokenizer(folder)
+        if draft:
+            add_draft(folder, draft)
         if name in PUBLISHERS:
             edit_config(folder, PUBLISHERS[name])
         if name == 'qwen3vlmoe':
             transpose_experts(folder)
-        convert(folder, os.path.join(output, name + '.gguf'), name in QUANTIZED)
-    write_numbers(os.path.join(output, name + '.json'), model)
+        convert(folder, os.path.join(output, name + '.gguf'), name in QUANTIZED, drafts=bool(draft))
+    write_numbers(os.path.join(output, name + '.json'), model, draft)
 
 
 def main():
