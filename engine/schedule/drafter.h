@@ -8,7 +8,7 @@
  * A drafter fills the head of its own struct. One thread, between steps.
  */
 
-#include "engine/schedule/request.h"
+#include "engine/schedule/step-batch.h"
 
 typedef struct SundogDrafter SundogDrafter;
 
@@ -20,6 +20,8 @@ struct SundogDrafter {
     /* For requests [n_requests], of which each wants n_wanted: writes up to as many guesses behind the
      * request's tokens, and how many in n_drafts. Never NULL. */
     void (*draft)(SundogDrafter *drafter, SundogRequest *const *requests, uint32_t n_requests);
+    /* A step has run, and its requests have its tokens; none of them has ended yet. */
+    void (*follow)(SundogDrafter *drafter, const SundogStepBatch *step);
     /* The first guess of a request for which find() was true, where it costs nothing to know. */
     bool (*peek)(SundogDrafter *drafter, const SundogRequest *request, uint32_t *token);
     /* The request gives its pages up, and may come back. */

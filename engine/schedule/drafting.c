@@ -112,6 +112,14 @@ sundog_drafting_make(SundogDrafting *drafting)
     }
 }
 
+void
+sundog_drafting_follow(SundogDrafting *drafting, const SundogStepBatch *step)
+{
+    for (uint32_t i = 0; i < drafting->n_drafters; i++)
+        if (drafting->drafters[i]->follow)
+            drafting->drafters[i]->follow(drafting->drafters[i], step);
+}
+
 static void
 learn_share(double *share, uint32_t n_tried, uint32_t n_right)
 {

@@ -31,6 +31,8 @@ uint32_t sundog_drafting_ask(SundogDrafting *drafting, SundogRequest *request,
                              const SundogStepBudget *budget, uint32_t n_decoding, uint32_t n_most);
 void sundog_drafting_make(SundogDrafting *drafting);
 
+/* For each step that has run, before a request of it ends. */
+void sundog_drafting_follow(SundogDrafting *drafting, const SundogStepBatch *step);
 /* What the step said: the request's next token, before it is appended, and how many of its drafts were
  * right. */
 void sundog_drafting_learn(SundogDrafting *drafting, SundogRequest *request, uint32_t token,

@@ -37,6 +37,14 @@ forward(void *data, const SundogStepSize *size, GError **error)
 }
 
 static bool
+draft(void *data, const SundogStepSize *size, GError **error)
+{
+    SundogReplayRunner *runner = data;
+    SundogShape shape = shape_of(runner, size);
+    return sundog_replay_run(runner->replay, SUNDOG_PROGRAM_DRAFT, &shape, error);
+}
+
+static bool
 sample(void *data, const SundogStepSize *size, GError **error)
 {
     SundogReplayRunner *runner = data;
@@ -159,6 +167,24 @@ get_max(const SundogShape *bounds)
     };
 }
 
+/* What a core guesses with, where it does. */
+static void
+add_draft(SundogReplayRunner *runner, const SundogCore *core)
+{
+    SundogStepRunner *table = &runner->table;
+    const SundogProgram *program = sundog_core_get_program(core, SUNDOG_PROGRAM_DRAFT);
+    if (program == NULL)
+        return;
+    int64_t n_hidden = 0;
+    SundogBufferId id = sundog_program_find_buffer(program, SUNDOG_STEP_HIDDEN);
+    sundog_expression_get_constant(sundog_program_get_expressions(program),
+                                   sundog_program_get_buffer(program, id)->shape[1], &n_hidden);
+    table->n_hidden = (uint32_t)n_hidden;
+    table->hidden = sundog_replay_get_buffer(runner->replay, SUNDOG_STEP_HIDDEN);
+    table->draft_hidden = sundog_replay_get_buffer(runner->replay, SUNDOG_STEP_DRAFT_HIDDEN);
+    table->draft = draft;
+}
+
 /* Slots, where the core has recurrent state: no more sequences run at once than there are. */
 static void
 add_states(SundogReplayRunner *runner, const SundogCore *core)
@@ -220,6 +246,7 @@ sundog_replay_runner_new(SundogReplay *replay, const SundogCore *core, GError **
         return NULL;
     }
     runner->table.scores = find_scores(runner);
+    add_draft(runner, core);
     add_windows(runner, core);
     add_states(runner, core);
     return g_steal_pointer(&runner);

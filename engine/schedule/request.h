@@ -52,6 +52,7 @@ typedef struct {
     /* Where it drafts: what each drafter keeps of it, and the share of its guesses lately that were right. */
     SundogNgrams ngrams;
     struct SundogShadow *shadow;
+    struct SundogHeadState *head;
     double shares[SUNDOG_MAX_DRAFTERS];
 
     /* In the step that is being packed or runs. */

@@ -1,6 +1,7 @@
 /* The token engine: requests in, and the steps of a step. */
 
 #include "engine/schedule/core-drafter.h"
+#include "engine/schedule/head-drafter.h"
 #include "engine/schedule/scheduler-private.h"
 
 #define DEFAULT_MAX_QUEUED 16384
@@ -66,7 +67,13 @@ add_drafters(SundogScheduler *scheduler)
                                         .gap_us = scheduler->options.gap_us / 2,
                                         .clock = tell_time,
                                         .clock_data = scheduler};
+    SundogHeadDrafterOptions head = {.runner = scheduler->runner,
+                                     .cache = scheduler->cache,
+                                     .clock = tell_time,
+                                     .clock_data = scheduler};
     sundog_drafting_add(scheduler->drafting, sundog_ngram_drafter_new());
+    if (scheduler->runner->draft && !scheduler->runner->window_table)
+        sundog_drafting_add(scheduler->drafting, sundog_head_drafter_new(&head));
     if (!options.runner)
         return;
     scheduler->core_drafter = sundog_core_drafter_new(&options);

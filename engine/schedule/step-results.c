@@ -172,6 +172,7 @@ sundog_scheduler_take_results(SundogScheduler *scheduler)
         advance_request(scheduler, request, n_wrong);
         ends[i] = finite ? take_tokens(scheduler, request) : ROW_IS_NOT_FINITE;
     }
+    sundog_drafting_follow(scheduler->drafting, scheduler->batch);
     sundog_outbox_end_step(scheduler->outbox, scheduler->statistics.n_steps);
     for (uint32_t i = 0; i < n_requests; i++)
         end_row(scheduler, scheduler->batch->requests[i], ends[i]);

@@ -60,11 +60,18 @@ typedef struct {
     /* [n_logit_rows, SUNDOG_MAX_SCORES]; NULL where the program has none, which is an older core's. */
     const SundogScore *scores;
 
+    /* Where the core guesses tokens: inputs and output of its program, as step.h says; else NULL. */
+    float *hidden;             /* [n_tokens, n_hidden] output of forward() too */
+    const float *draft_hidden; /* [n_logit_rows, n_hidden] */
+    uint32_t n_hidden;
+
     /* False where the step could not run; an error says why, and the state of its sequences is lost. */
     /* The sample program's inputs may be filled until sample() is called: on a device, forward() has then
      * only begun. */
     bool (*forward)(void *data, const SundogStepSize *size, GError **error);
     bool (*sample)(void *data, const SundogStepSize *size, GError **error);
+    /* Behind forward(): gives logits that may be sampled. NULL where the core guesses nothing. */
+    bool (*draft)(void *data, const SundogStepSize *size, GError **error);
     /* sample() in two, so that the next step can begin between them: until end_sample() the tokens stay on the
      * device, where forward() finds them: a row of `tokens` that is -1 - r stands for the token of the begun
      * sampling's row r. NULL where a step has run when forward() returns. */

@@ -8,17 +8,19 @@
 INLINE void
 keep_within_sigma(const Row &row, Kept &kept, Room &room)
 {
+    double total = 0, squares = 0;
     Sum n_finite = 0;
-    visit_tokens(row, [&](int, float logit) { n_finite += logit != -INFINITY; });
-    double n = (double)row_total(row, n_finite, room);
-    double total = sum_lanes(
-        row, room, [](int, float logit) { return logit != -INFINITY ? (double)logit : 0; });
-    double mean = total / n;
-    double squares = sum_lanes(row, room, [&](int, float logit) {
-        double distance = logit != -INFINITY ? (double)logit - mean : 0;
-        return distance * distance;
+    visit_tokens(row, [&](int, float logit) {
+        bool is_finite = logit != -INFINITY;
+        total += is_finite ? (double)logit : 0;
+        n_finite += is_finite;
     });
-    double deviation = sqrt(squares / n);
+    double n = (double)block_total(n_finite, room), mean = fold_lanes(total, room) / n;
+    visit_tokens(row, [&](int, float logit) {
+        double distance = logit != -INFINITY ? (double)logit - mean : 0;
+        squares += distance * distance;
+    });
+    double deviation = sqrt(fold_lanes(squares, room) / n);
     change(
         [&] { kept.least_logit = (double)row.best - (double)row.by->o->top_n_sigma * deviation; });
 }
@@ -26,14 +28,15 @@ keep_within_sigma(const Row &row, Kept &kept, Room &room)
 INLINE Sum
 keep_typical(const Row &row, Kept &kept, Sum sum, Room &room)
 {
-    double reach = (double)row.by->o->typical_p * (double)sum;
+    double reach = (double)row.by->o->typical_p * (double)sum, own = 0;
     if (!(reach > 0 && reach < (double)sum))
         return sum;
-    double total = sum_lanes(row, room, [&](int i, float logit) {
+    visit_tokens(row, [&](int i, float logit) {
         int64_t weight = find_weight(row, kept, i, logit);
-        return weight > 0 ? (double)weight * (double)find_scaled(row, logit) : 0;
+        if (weight > 0)
+            own += (double)weight * (double)find_scaled(row, logit);
     });
-    double mean = total / (double)sum;
+    double mean = fold_lanes(own, room) / (double)sum;
     uint64_t cut = find_cut(
         row, Span{0, ~0ull, reach > 1 ? (Sum)ceil(reach) : 1},
         [&](int i, float logit) { return make_typical_key(row, mean, logit, i); },
@@ -55,7 +58,7 @@ find_greatest_weight(const Row &row, const Kept &kept, Room &room)
     visit_tokens(row, [&](int i, float logit) {
         greatest = max(greatest, (Sum)find_weight(row, kept, i, logit));
     });
-    return (int64_t)~row_least(row, ~greatest, room);
+    return (int64_t)~block_least(~greatest, room);
 }
 
 /* Tokens whose weights all together cannot make up what is left out need not be looked at. */
@@ -107,7 +110,7 @@ leave_top_out(const Row &row, Kept &kept, Sum sum, Room &room)
         if (weight > 0 && (double)weight >= least)
             worst = min((Sum)worst, (Sum)sundog_score_key(logit, i));
     });
-    worst = row_least(row, worst, room);
+    worst = block_least(worst, room);
     change([&] {
         kept.worst = worst;
         kept.rival = (int64_t)ceil(least);

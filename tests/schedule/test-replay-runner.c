@@ -322,6 +322,36 @@ test_drafts(void)
     stop(&engine);
 }
 
+/* Where a model's own layer guesses: it is right now and then in texts in which n-grams find nothing, and changes
+ * no token, alone and beside others. */
+static void
+test_own_drafts(void)
+{
+    Engine engine = start(0, 60);
+    g_assert_nonnull(sundog_replay_runner_get(engine.runner)->draft);
+    for (uint32_t i = 0; i < 24; i++) {
+        uint32_t n_beside = i % 3;
+        SundogSubmit request = plain_request(prompt + i, 50 + 3 * i, i);
+        request.max_tokens = 40;
+        Answer *drafted = submit(&engine, request);
+        for (uint32_t k = 0; k < n_beside; k++)
+            submit(&engine, plain_request(prompt + k, 60 + i, k));
+        run(&engine);
+        request.flags = SUNDOG_SUBMIT_NO_DRAFTS | SUNDOG_SUBMIT_NO_PREFIX;
+        Answer *plain = submit(&engine, request);
+        run(&engine);
+        g_assert_true(drafted->ended && !drafted->faulted);
+        g_assert_cmpmem(drafted->tokens->data, drafted->tokens->len * 4, plain->tokens->data,
+                        plain->tokens->len * 4);
+    }
+    SundogStatistics statistics;
+    sundog_scheduler_get_statistics(engine.scheduler, &statistics);
+    g_test_message("%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT, statistics.n_accepted_tokens,
+                   statistics.n_drafted_tokens);
+    g_assert_cmpuint(statistics.n_accepted_tokens, >, 60);
+    stop(&engine);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -330,8 +360,12 @@ main(int argc, char **argv)
     model = argv[1];
     for (uint32_t i = 0; i < N_PROMPT; i++)
         prompt[i] = (i * 7919 + i * i + 3) % 30;
-    g_test_add_func("/replay-runner/copied-pages", test_copied_pages);
     g_test_add_func("/replay-runner/any-step", test_any_step);
+    if (argc > 2 && strcmp(argv[2], "guesses") == 0) {
+        g_test_add_func("/replay-runner/own-drafts", test_own_drafts);
+        return g_test_run();
+    }
+    g_test_add_func("/replay-runner/copied-pages", test_copied_pages);
     g_test_add_func("/replay-runner/scored-prompts", test_scored_prompts);
     if (argc == 2)
         g_test_add_func("/replay-runner/distribution", test_distribution);
