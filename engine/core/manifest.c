@@ -243,7 +243,7 @@ parse_cache(Fields *fields, SundogCoreCache *cache)
     cache->page_tokens =
         (uint32_t)get_number(&scheme, "page_tokens", SUNDOG_PAGE_TOKENS, SUNDOG_PAGE_TOKENS);
     cache->dtype = get_cache_dtype(&scheme);
-    cache->n_layers = (uint32_t)get_number(&scheme, "n_layers", 1, 65536);
+    cache->n_layers = (uint32_t)get_number(&scheme, "n_layers", 0, 65536);
     cache->n_kv_heads = (uint32_t)get_number(&scheme, "n_kv_heads", 1, 65536);
     cache->head_dim = (uint32_t)get_number(&scheme, "head_dim", 1, 65536);
     /* All layers' keys and values: at most 2^16 × 2^16 × 2^16 × 2^9, which a u64 still holds. */
@@ -251,7 +251,7 @@ parse_cache(Fields *fields, SundogCoreCache *cache)
         2 * (uint64_t)cache->n_layers * cache->n_kv_heads *
         sundog_page_part_bytes(cache->dtype, sundog_dtype_bytes(cache->dtype), cache->head_dim);
     /* Less where layers differ; a core compares it with what its programs keep. */
-    cache->page_bytes = get_number(&scheme, "page_bytes", 1, page_bytes);
+    cache->page_bytes = get_number(&scheme, "page_bytes", cache->n_layers > 0 ? 1 : 0, page_bytes);
     fields->failed = scheme.failed;
     for (guint i = 1; !fields->failed && i < json_array_get_length(schemes); i++)
         parse_scheme_beside(fields, schemes, i, cache);

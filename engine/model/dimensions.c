@@ -135,9 +135,25 @@ read_head_dim(SundogKeys *keys, SundogModelDimensions *dimensions)
                          dimensions->head_dim, MAX_HEAD_DIM);
 }
 
+/* Files of models that attend to nothing say that they have no heads and no MLP. */
+static void
+set_no_heads(SundogKeys *keys, SundogModelDimensions *dimensions)
+{
+    static const char *const none[] = {"attention.head_count", "attention.head_count_kv",
+                                       "feed_forward_length"};
+    for (size_t i = 0; i < G_N_ELEMENTS(none); i++)
+        sundog_keys_has(keys, none[i]);
+    dimensions->n_heads = dimensions->n_kv_heads = 1;
+    dimensions->head_dim = 2;
+}
+
 static void
 read_heads(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *dimensions)
 {
+    if (family->never_attends) {
+        set_no_heads(keys, dimensions);
+        return;
+    }
     dimensions->n_heads = sundog_keys_read_count(keys, "attention.head_count", MAX_HEADS);
     dimensions->n_kv_heads = dimensions->n_heads;
     if (sundog_keys_has(keys, "attention.head_count_kv"))
@@ -157,8 +173,10 @@ read_sizes(SundogKeys *keys, const SundogFamily *family, SundogModelDimensions *
         sundog_keys_read_number_or(keys, "nextn_predict_layers", n_blocks - 1, 0);
     dimensions->n_layers = n_blocks - dimensions->n_draft_layers;
     dimensions->hidden_size = sundog_keys_read_count(keys, "embedding_length", MAX_FEATURES);
-    dimensions->mlp_size = sundog_layers_read_greatest(keys, family, "feed_forward_length",
-                                                       dimensions->n_layers, MAX_FEATURES);
+    dimensions->mlp_size = family->never_attends
+                               ? dimensions->hidden_size
+                               : sundog_layers_read_greatest(keys, family, "feed_forward_length",
+                                                             dimensions->n_layers, MAX_FEATURES);
     dimensions->layer_input_size = sundog_keys_read_number_or(
         keys, "embedding_length_per_layer_input", MAX_FEATURES / MAX_LAYERS, 0);
     /* Some files of root mean square norms say it under both names. */

@@ -113,6 +113,7 @@ static const SundogFamily families[] = {
      .experts_by_sigmoid = true,
      .weighs_inputs = true,
      .n_shared = 1},
+    {.name = "mamba2", .rope_period = 1, .has_state_spaces = true, .never_attends = true},
     {.name = "minimax-m2",
      .norms_whole_rows = true,
      .has_experts = true,

@@ -52,6 +52,7 @@ typedef struct {
     bool has_delta_layers;  /* some layers are linear attention by the gated delta rule */
     bool has_state_spaces;  /* some layers are a state space */
     bool attends_beside;    /* every layer is one, and attends beside it */
+    bool never_attends;     /* every layer is one, alone */
     bool tiles_key_heads;   /* whose value heads go round the key heads */
     bool gates_attention;   /* queries come with a gate of what they attend to */
     bool has_experts;       /* files of the family may tell of experts */

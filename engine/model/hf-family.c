@@ -181,6 +181,7 @@ static const SundogHfFamily families[] = {
     {"Llama4ForCausalLM", "llama4", "silu", sundog_hf_llama4_keys, sundog_hf_llama4_tensors, sundog_hf_llama4_read},
     {"Llama4ForConditionalGeneration", "llama4", "silu", sundog_hf_llama4_keys, sundog_hf_llama4_tensors, sundog_hf_llama4_read},
     {"LlamaForCausalLM", "llama", "silu", NULL, NULL},
+    {"Mamba2ForCausalLM", "mamba2", "silu", sundog_hf_mamba2_keys, sundog_hf_nemotron_h_tensors, sundog_hf_mamba2_read},
     {"MiniMaxM2ForCausalLM", "minimax-m2", "silu", minimax_keys, NULL},
     {"Ministral3ForCausalLM", "mistral3", "silu", ministral3_keys, NULL},
     {"Mistral3ForConditionalGeneration", "mistral3", "silu", ministral3_keys, NULL},

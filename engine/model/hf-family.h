@@ -123,6 +123,8 @@ extern const SundogHfKey sundog_hf_falcon_h1_keys[];
 void sundog_hf_falcon_h1_read(SundogSource *source, JsonObject *config);
 bool sundog_hf_falcon_h1_groups(JsonObject *config, SundogHfGroups *groups, GError **error);
 void sundog_hf_granite_hybrid_read(SundogSource *source, JsonObject *config);
+extern const SundogHfKey sundog_hf_mamba2_keys[];
+void sundog_hf_mamba2_read(SundogSource *source, JsonObject *config);
 void sundog_hf_nemotron_h_read(SundogSource *source, JsonObject *config);
 /* Falcon's and GPT-NeoX's, whose queries, keys and values are one matrix: tables in hf-falcon.c. */
 extern const SundogHfTensor sundog_hf_falcon_tensors[];

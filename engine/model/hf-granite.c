@@ -112,6 +112,15 @@ const SundogHfKey sundog_hf_falcon_h1_keys[] = {
     {NULL, NULL},
 };
 
+const SundogHfKey sundog_hf_mamba2_keys[] = {
+    {"conv_kernel",        "ssm.conv_kernel"},
+    {"state_size",         "ssm.state_size"},
+    {"n_groups",           "ssm.group_count"},
+    {"num_heads",          "ssm.time_step_rank"},
+    {"layer_norm_epsilon", "attention.layer_norm_rms_epsilon"},
+    {NULL, NULL},
+};
+
 const SundogHfKey sundog_hf_nemotron_h_keys[] = {
     {"conv_kernel",     "ssm.conv_kernel"},
     {"ssm_state_size",  "ssm.state_size"},

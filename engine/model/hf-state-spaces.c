@@ -148,6 +148,22 @@ sundog_hf_falcon_h1_groups(JsonObject *config, SundogHfGroups *groups, GError **
                             "mamba_rms_norm is true");
 }
 
+/* --- Mamba-2 ------------------------------------------------------------------------------------ */
+
+/* As long as anybody asks, since the state does not grow; files do not say how long it was trained for. */
+#define UNBOUNDED_CONTEXT (1u << 20)
+
+void
+sundog_hf_mamba2_read(SundogSource *source, JsonObject *config)
+{
+    set_inner_size(source, config, "num_heads", "head_dim");
+    sundog_source_unset(source, "attention.key_length");
+    sundog_source_unset(source, "attention.value_length");
+    sundog_source_unset(source, "attention.layer_norm_epsilon");
+    sundog_source_set_uint(source, "context_length", "config.json: architectures",
+                           UNBOUNDED_CONTEXT);
+}
+
 /* --- Nemotron-H --------------------------------------------------------------------------------- */
 
 /* A letter a layer, or a name: M and the names of state spaces are what is sought. */

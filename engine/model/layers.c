@@ -175,7 +175,8 @@ sundog_layers_read(SundogKeys *keys, const SundogFamily *family, SundogModelDime
     dimensions->layers = g_new0(SundogLayer, n_layers);
     for (uint32_t i = 0; i < dimensions->n_layers; i++) {
         SundogLayer *layer = &dimensions->layers[i];
-        layer->is_recurrent = family->attends_beside || sundog_recurrent_layer(dimensions, keys, i);
+        layer->is_recurrent = family->attends_beside || family->never_attends ||
+                              sundog_recurrent_layer(dimensions, keys, i);
         bool has_window = layer_has_window(keys, family, i, period);
         if (has_window) {
             layer->window = dimensions->window;

@@ -43,6 +43,7 @@ static const SundogRecipe recipes[] = {
     {"lfm2moe", "LFM2 MoE", sundog_qwen3_emit},
     {"llama", "Llama", sundog_llama_emit},
     {"llama4", "Llama 4", sundog_llama4_emit},
+    {"mamba2", "Mamba-2", sundog_nemotron_h_emit},
     {"minimax-m2", "MiniMax M2", sundog_olmoe_emit},
     {"mistral3", "Mistral 3", sundog_llama_emit},
     {"modern-bert", "ModernBERT", sundog_modern_bert_emit},

@@ -53,7 +53,8 @@ count_windows(const SundogMemoryNeeds *needs, uint64_t n_pages)
 static uint64_t
 count_fitting(const SundogMemoryNeeds *needs, uint64_t n_bytes)
 {
-    uint64_t n_fit = 0, n_most = n_bytes / needs->page_bytes;
+    /* Models without attention keep nothing in pages, which then only count tokens. */
+    uint64_t n_fit = 0, n_most = n_bytes / MAX(needs->page_bytes, 1);
     while (needs->window_bytes > 0 && n_fit < n_most) {
         uint64_t n = n_fit + (n_most - n_fit + 1) / 2;
         if (n * needs->page_bytes + count_windows(needs, n) * needs->window_bytes <= n_bytes)
@@ -77,7 +78,7 @@ count_states(const SundogMemoryNeeds *needs, uint64_t n_left)
 bool
 sundog_memory_plan_make(SundogMemoryPlan *plan, const SundogMemoryNeeds *needs, GError **error)
 {
-    g_return_val_if_fail(needs->page_bytes > 0 && needs->page_tokens > 0, false);
+    g_return_val_if_fail(needs->page_tokens > 0, false);
     uint64_t n_left = needs->available_bytes > needs->fixed_bytes
                           ? needs->available_bytes - needs->fixed_bytes
                           : 0;

@@ -141,8 +141,20 @@ def gemma3_name(name):
     return gguf_name(name)
 
 
+def run_anew(model, prompt, n_tokens):
+    """The same by whole passes, for a model whose state goes by another name than a cache's."""
+    tokens = []
+    with torch.no_grad():
+        logits = model(torch.tensor([prompt]), use_cache=False).logits[0].numpy()
+        while len(tokens) < n_tokens:
+            tokens.append(int(model(torch.tensor([prompt + tokens]), use_cache=False).logits[0, -1].argmax()))
+    return logits, tokens
+
+
 def run_greedy(model, prompt, n_tokens):
     """The prompt's logits [len(prompt), vocabulary] float32 and the n_tokens greedy tokens after it."""
+    if model.config.model_type == 'mamba2':
+        return run_anew(model, prompt, n_tokens)
     with torch.no_grad():
         step = model(torch.tensor([prompt]), use_cache=True)
         logits = step.logits[0].numpy()

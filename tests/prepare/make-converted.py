@@ -466,6 +466,13 @@ SAVED |= {
                    {**SPARSE, 'n_group': 1, 'topk_group': 1, 'index_topk_freq': 2, 'index_skip_topk_offset': 1}),
 }
 
+MAMBA = {'hidden_size': 32, 'num_hidden_layers': 2, 'num_heads': 4, 'head_dim': 16, 'state_size': 8, 'n_groups': 2, 'expand': 2,
+         'conv_kernel': 4, 'chunk_size': 16, 'layer_norm_epsilon': 1e-5, 'tie_word_embeddings': False,
+         **dict.fromkeys(['intermediate_size', 'num_attention_heads', 'num_key_value_heads', 'max_position_embeddings',
+                          'rms_norm_eps'], ABSENT)}
+FAMILIES |= {'mamba2': ('Mamba2', 'Mamba2ForCausalLM', MAMBA)}
+SAVED |= {'hf-mamba2': ('Mamba2', 'Mamba2ForCausalLM', {**MAMBA, 'hidden_size': 16, 'num_heads': 2, 'n_groups': 1})}
+
 # Files in Q8_0; the others are in F16.
 QUANTIZED = {'qwen2moe'}
 
