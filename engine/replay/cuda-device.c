@@ -93,7 +93,9 @@ load_modules(SundogCudaDevice *device, const SundogCore *core, GError **error)
     static const char *const programs[] = {SUNDOG_PROGRAM_FORWARD, SUNDOG_PROGRAM_SAMPLE};
     for (size_t p = 0; p < G_N_ELEMENTS(programs); p++) {
         const SundogLaunchList *list = sundog_core_get_launch_list(core, programs[p]);
-        for (uint32_t i = 0; i < sundog_launch_list_get_n_modules(list); i++)
+        /* Cores that give vectors or scores do not sample. */
+        uint32_t n_modules = list != NULL ? sundog_launch_list_get_n_modules(list) : 0;
+        for (uint32_t i = 0; i < n_modules; i++)
             if (!load_module(device, core, sundog_launch_list_get_module(list, i), error))
                 return false;
     }

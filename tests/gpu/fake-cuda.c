@@ -197,10 +197,17 @@ fake_module_function(CUfunction *function, CUmodule module, const char *entry)
 static size_t
 parameter_bytes(CUfunction function)
 {
+    /* Entries, or where they end with a line, what entries begin with. */
     static const struct {
-        const char *prefix;
+        const char *name;
         size_t n_bytes;
     } known[] = {{"sundog_ingest", sizeof(SundogCudaIngest)},
+                 {"sundog_add", sizeof(SundogCudaElements)},
+                 {"sundog_gate", sizeof(SundogCudaElements)},
+                 {"sundog_layer_norm", sizeof(SundogCudaElements)},
+                 {"sundog_scale", sizeof(SundogCudaElements)},
+                 {"sundog_attend_", sizeof(SundogCudaAttend)},
+                 {"sundog_pool", sizeof(SundogCudaPool)},
                  {"sundog_fill_weight", sizeof(SundogCudaFill)},
                  {"sundog_plan_attention", sizeof(SundogCudaPlanAttention)},
                  {"sundog_attention_", sizeof(SundogCudaAttention)},
@@ -215,7 +222,8 @@ parameter_bytes(CUfunction function)
                  {"sundog_spin", sizeof(SundogCudaSpin)}};
     const char *entry = (const char *)function;
     for (size_t i = 0; i < G_N_ELEMENTS(known); i++)
-        if (g_str_has_prefix(entry, known[i].prefix))
+        if (g_str_has_suffix(known[i].name, "_") ? g_str_has_prefix(entry, known[i].name)
+                                                 : g_str_equal(entry, known[i].name))
             return known[i].n_bytes;
     /* Products by warpgroups are named after their tile, 8x2x1. */
     return strchr(strrchr(entry, '_'), 'x') != NULL ? sizeof(SundogCudaGroupLinear)

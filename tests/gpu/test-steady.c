@@ -184,16 +184,20 @@ test_card(void)
     fake_cuda_end();
 }
 
-/* A GPU whose logits are all alike is found out; verifying itself goes through. */
+/* A GPU whose results are all alike is found out; verifying itself goes through. One of the models gives vectors,
+ * and does not sample. */
 static void
-test_verify(void)
+test_verify(gconstpointer name)
 {
     g_autoptr(GError) error = NULL;
-    g_autofree char *path = dup_model_path();
+    g_autofree char *path =
+        g_build_filename(g_getenv("SUNDOG_SOURCE"), "tests", "prepare", name, NULL);
     g_auto(SundogVerifyReport) report;
+    SundogReplayOptions own = options;
     GpuCore gpu;
+    own.sequence_pages = 1;
     fake_cuda_begin();
-    gpu_core_open(&gpu, path, GPU_TARGET, SUNDOG_ACTIVATIONS_F32, &options);
+    gpu_core_open(&gpu, path, GPU_TARGET, SUNDOG_ACTIVATIONS_F32, &own);
     sundog_verify(gpu.core, &(SundogVerifyOptions){.n_threads = 0}, &report, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(report.n_positions, >, 0);
@@ -213,6 +217,7 @@ main(int argc, char **argv)
     g_test_add_func("/steady/steps", test_steps);
     g_test_add_func("/steady/failures", test_failures);
     g_test_add_func("/steady/card", test_card);
-    g_test_add_func("/steady/verify", test_verify);
+    g_test_add_data_func("/steady/verify/text", "tiny/q8_0-head-128.gguf", test_verify);
+    g_test_add_data_func("/steady/verify/vectors", "pooled/bert.gguf", test_verify);
     return g_test_run();
 }
