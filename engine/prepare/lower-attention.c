@@ -160,17 +160,25 @@ check_attention(SundogLowering *lowering, const SundogOperation *operation)
                              sundog_dtype_name(pages));
 }
 
-bool
-sundog_lower_knows_heads(const SundogLowering *lowering, const SundogOperation *operation)
+/* Queries beside their keys and values, pages of bf16, and nothing that scores or views add but a window. */
+static bool
+is_plain(const SundogLowering *lowering, const SundogOperation *operation)
 {
     const SundogParameter *p = operation->parameters;
     int64_t n_heads = p[0].i + 2 * p[1].i;
     return sundog_lowering_get_columns(lowering, operation->arguments[0]) ==
                n_heads * p[HEAD_DIM].i &&
-           (p[HEAD_DIM].i == 64 || p[HEAD_DIM].i == 128) && p[WINDOW].i == 0 && p[CHUNK].i == 0 &&
-           p[BOTH_WAYS].i == 0 && !(p[SOFTCAP].f > 0) &&
+           p[CHUNK].i == 0 && p[BOTH_WAYS].i == 0 && !(p[SOFTCAP].f > 0) &&
            !are_q8(lowering, operation->arguments[4]) &&
            operation->arguments[SINKS] == SUNDOG_BUFFER_NONE;
+}
+
+bool
+sundog_lower_knows_heads(const SundogLowering *lowering, const SundogOperation *operation)
+{
+    const SundogParameter *p = operation->parameters;
+    return (p[HEAD_DIM].i == 64 || p[HEAD_DIM].i == 128) && p[WINDOW].i == 0 &&
+           is_plain(lowering, operation);
 }
 
 /* Tiles of all sequences, as many as there can be. */
@@ -195,16 +203,21 @@ count_pair_blocks(const SundogLowering *lowering, const SundogCudaAttention *att
                                                   ((n_pairs + block_pairs - 1) / block_pairs));
 }
 
-/* Prompts, whose tiles give both warpgroups of a block pairs. */
+/* Prompts, whose tiles give both warpgroups of a block pairs, or one, where otherwise attend.cu has them. In steps
+ * that are all alike, all that attention.cu knows too. */
 static bool
 suits_flash(const SundogLowering *lowering, const SundogOperation *operation)
 {
     int64_t per_group = operation->parameters[0].i / operation->parameters[1].i;
-    if (lowering->kind->is_alike)
-        return lowering->has_warpgroups;
-    return lowering->has_warpgroups && !lowering->kind->one_row &&
+    int64_t head_dim = operation->parameters[HEAD_DIM].i;
+    bool is_known = sundog_lower_knows_heads(lowering, operation);
+    int64_t least = is_known ? SUNDOG_CUDA_FLASH_PAIRS / 2 + 1 : SUNDOG_CUDA_FLASH_PAIRS / 2;
+    if (lowering->kind->is_alike || !lowering->has_warpgroups)
+        return lowering->has_warpgroups && is_known;
+    return !lowering->kind->one_row && is_plain(lowering, operation) &&
+           (head_dim == 64 || head_dim == 128 || head_dim == 256) &&
            lowering->kind->max_tokens > SUNDOG_ATTENTION_TILE_ROWS &&
-           SUNDOG_ATTENTION_TILE_ROWS * per_group > SUNDOG_CUDA_FLASH_PAIRS / 2;
+           SUNDOG_ATTENTION_TILE_ROWS * per_group >= least;
 }
 
 static void
@@ -217,6 +230,7 @@ lower_flash(SundogLowering *lowering, uint32_t index, const SundogOperation *ope
     SundogCudaAttention *attention = &draft.parameters.flash.attention;
     set_attention(attention, NULL, operation);
     attention->n_splits = 1;
+    draft.parameters.flash.window = (int32_t)operation->parameters[WINDOW].i;
     sundog_draft_add_map(lowering, &draft, offsetof(SundogCudaFlash, k), a[4], attention->head_dim);
     sundog_draft_add_map(lowering, &draft, offsetof(SundogCudaFlash, v), a[5], SUNDOG_PAGE_TOKENS);
     sundog_draft_add_buffer(lowering, &draft, base + offsetof(SundogCudaAttention, qkv), a[0],
@@ -445,11 +459,10 @@ sundog_lower_attention(SundogLowering *lowering, uint32_t index, const SundogOpe
     check_attention(lowering, operation);
     if (lowering->failed)
         return;
-    if (!sundog_lower_knows_heads(lowering, operation) ||
-        (lowering->kind->is_alike && !suits_flash(lowering, operation)))
-        lower_attend(lowering, index, operation);
-    else if (suits_flash(lowering, operation))
+    if (suits_flash(lowering, operation))
         lower_flash(lowering, index, operation);
+    else if (lowering->kind->is_alike || !sundog_lower_knows_heads(lowering, operation))
+        lower_attend(lowering, index, operation);
     else if (suits_decode(lowering, rope, operation))
         lower_decode(lowering, index, rope, operation);
     else

@@ -41,7 +41,8 @@
  * weights are rounded to bf16, scores and results are summed in float32 by the tensor cores, chunks of 16
  * positions are merged in rising order, then the parts that several warps and blocks worked on. Heads of other
  * sizes than 64 and 128, q8 pages, and whatever has a window, a chunk, a cap, sinks, a view both ways or queries
- * alone, are merged by pages in place of chunks.
+ * alone, are merged by pages in place of chunks;
+ * where a GPU has warpgroups, prompts with heads of 64, 128 or 256 and at most a window from the last position down.
  *
  * tiles [1 + n, 4] i32, made by plan_attention, which cuts each sequence's rows by 32: row 0 is {n, 0,
  * 0, 0}; row i + 1 is {sequence, first row of the step, n_rows, position of the first row}; rows past

@@ -502,16 +502,20 @@ typedef struct {
  * that it attends to at once, pages of these in the rings of keys and of values. */
 #define SUNDOG_CUDA_FLASH_THREADS 384
 #define SUNDOG_CUDA_FLASH_PAIRS 128
-#define SUNDOG_CUDA_FLASH_POSITIONS 128
+#define SUNDOG_CUDA_FLASH_POSITIONS(head_dim) ((head_dim) > 128 ? 64 : 128)
 #define SUNDOG_CUDA_FLASH_STAGES 2
-/* Shared memory of such a block: barriers, what aligns the rings, and the rings. */
-#define SUNDOG_CUDA_FLASH_SHARED_BYTES(head_dim) \
-    (2048 + 2 * SUNDOG_CUDA_FLASH_STAGES * SUNDOG_CUDA_FLASH_POSITIONS * (head_dim)*2)
+/* Heads whose queries registers are too few for. */
+#define SUNDOG_CUDA_FLASH_SHARES_QUERIES(head_dim) ((head_dim) > 128)
+/* Shared memory of such a block: barriers, what aligns the rings, the rings, and queries. */
+#define SUNDOG_CUDA_FLASH_SHARED_BYTES(head_dim)                                                  \
+    (2048 + 2 * SUNDOG_CUDA_FLASH_STAGES * SUNDOG_CUDA_FLASH_POSITIONS(head_dim) * (head_dim)*2 + \
+     (SUNDOG_CUDA_FLASH_SHARES_QUERIES(head_dim) ? SUNDOG_CUDA_FLASH_PAIRS * (head_dim)*2 : 0))
 
 typedef struct {
     SundogCudaTensorMap k;
     SundogCudaTensorMap v;
     SundogCudaAttention attention;
+    int32_t window; /* positions that a row sees, its own included; 0: all before it */
 } SundogCudaFlash;
 
 typedef struct {

@@ -5,7 +5,8 @@
  * its four warps gives 16 rows of a from registers, in the order of mma.m16n8k16's A operand, and has the
  * same rows of the sums, in the order of its C operand, 8 columns after the other. b lies in shared memory
  * in rows of 64 values whose 16-byte pieces are exchanged as SWIZZLE_128B of a tensor map says: rows of k
- * for one column of the sums, or, transposed, rows of columns for one k.
+ * for one column of the sums, or, transposed, rows of columns for one k. a may lie so as well, rows of k for one
+ * row of the sums.
  */
 
 #include "kernels/cuda/device.cuh"
@@ -109,6 +110,8 @@ PRODUCT(multiply_256, 256, "0", NAMES_128, "128", "129", "130", "131", "132", "1
 
 PRODUCT(multiply_columns_64, 64, "1", NAMES_32, "32", "33", "34", "35", "36", "37", SUM16(y, 0),
         SUM16(y, 16))
+PRODUCT(multiply_columns_256, 256, "1", NAMES_128, "128", "129", "130", "131", "132", "133",
+        SUM64(y, 0), SUM64(y, 64))
 PRODUCT(multiply_columns_128, 128, "1", NAMES_64, "64", "65", "66", "67", "68", "69", SUM64(y, 0))
 
 template <int N>
@@ -117,8 +120,21 @@ multiply_columns(float (&y)[N / 2], const uint32_t *a, uint64_t at, bool adds)
 {
     if constexpr (N == 64)
         multiply_columns_64(y, a, at, adds);
-    else
+    else if constexpr (N == 128)
         multiply_columns_128(y, a, at, adds);
+    else
+        multiply_columns_256(y, a, at, adds);
+}
+
+/* The same with a from shared memory too, in rows that describe_rows() describes. */
+INLINE void
+multiply_shared_columns(float (&y)[32], uint64_t a, uint64_t b, bool adds)
+{
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, %34, 0; "
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" NAMES_32
+                 "}, %32, %33, p, 1, 1, 0, 1; }"
+                 : SUM16(y, 0), SUM16(y, 16)
+                 : "l"(a), "l"(b), "r"((int)adds));
 }
 
 template <int N>

@@ -1,5 +1,5 @@
 /*
- * Attention of any heads, alone, on a GPU and on the host: ragged rows of several sequences, edges of pages,
+ * Attention of any heads, alone, by attend.cu and flash.cu on a GPU, and on the host: ragged rows of several sequences, edges of pages,
  * windows and chunks, caches that go on, parts by several blocks. Pages lie in any order; all that nothing may
  * read holds NaN.
  *
@@ -32,17 +32,19 @@ typedef struct {
 } Case;
 
 static const Case cases[] = {
-    {64, 4, 4, 0, 0, 0, 0, 0, 0, 0},    {64, 16, 2, 128, 0, 0, 1, 0, 0, 0},
-    {80, 6, 2, 0, 0, 0, 0, 0, 0, 0},    {96, 5, 1, 0, 100, 0, 0, 0, 0, 0},
-    {128, 7, 1, 5, 0, 0, 0, 0, 0, 0},   {128, 8, 8, 0, 0, 30, 0, 0, 0, 1},
-    {192, 6, 2, 70, 0, 0, 0, 0, 0, 0},  {256, 4, 1, 512, 0, 0, 0, 0, 0, 0},
-    {256, 8, 4, 0, 0, 50, 0, 0, 0, 0},  {512, 8, 1, 0, 0, 0, 0, 0, 0, 0},
-    {512, 6, 2, 64, 0, 0, 1, 0, 0, 0},  {288, 40, 1, 0, 0, 0, 0, 0, 0, 0},
-    {576, 20, 1, 0, 0, 0, 0, 0, 0, 0},  {36, 4, 2, 0, 64, 0, 0, 0, 0, 0},
-    {8, 3, 1, 0, 0, 0, 1, 0, 0, 0},     {64, 12, 12, 0, 0, 0, 0, 1, 0, 0},
-    {64, 12, 12, 65, 0, 0, 0, 1, 0, 0}, {256, 3, 1, 257, 0, 0, 0, 1, 0, 0},
-    {64, 8, 2, 0, 0, 0, 0, 0, 1, 0},    {100, 4, 2, 40, 0, 0, 0, 0, 1, 0},
-    {256, 4, 1, 0, 0, 0, 1, 0, 1, 0},
+    {64, 4, 4, 0, 0, 0, 0, 0, 0, 0},     {64, 16, 2, 128, 0, 0, 1, 0, 0, 0},
+    {80, 6, 2, 0, 0, 0, 0, 0, 0, 0},     {96, 5, 1, 0, 100, 0, 0, 0, 0, 0},
+    {128, 7, 1, 5, 0, 0, 0, 0, 0, 0},    {128, 8, 8, 0, 0, 30, 0, 0, 0, 1},
+    {192, 6, 2, 70, 0, 0, 0, 0, 0, 0},   {256, 4, 1, 512, 0, 0, 0, 0, 0, 0},
+    {256, 8, 4, 0, 0, 50, 0, 0, 0, 0},   {512, 8, 1, 0, 0, 0, 0, 0, 0, 0},
+    {512, 6, 2, 64, 0, 0, 1, 0, 0, 0},   {288, 40, 1, 0, 0, 0, 0, 0, 0, 0},
+    {576, 20, 1, 0, 0, 0, 0, 0, 0, 0},   {36, 4, 2, 0, 64, 0, 0, 0, 0, 0},
+    {8, 3, 1, 0, 0, 0, 1, 0, 0, 0},      {64, 12, 12, 0, 0, 0, 0, 1, 0, 0},
+    {64, 12, 12, 65, 0, 0, 0, 1, 0, 0},  {256, 3, 1, 257, 0, 0, 0, 1, 0, 0},
+    {64, 8, 2, 0, 0, 0, 0, 0, 1, 0},     {100, 4, 2, 40, 0, 0, 0, 0, 1, 0},
+    {256, 4, 1, 0, 0, 0, 1, 0, 1, 0},    {64, 4, 2, 100, 0, 0, 0, 0, 0, 0},
+    {128, 4, 2, 1000, 0, 0, 0, 0, 0, 0}, {256, 4, 2, 130, 0, 0, 0, 0, 0, 0},
+    {256, 6, 2, 0, 0, 0, 0, 0, 0, 0},
 };
 
 /* A sequence's rows, and where they begin. */
@@ -325,9 +327,68 @@ launch(const Problem *problem, SundogCudaAttend *attend)
                              (unsigned)SUNDOG_CUDA_ATTEND_SHARED_BYTES(size, pairs), attend);
 }
 
+/* What the kernels of flash.cu know. */
+static bool
+suits_flash(const Case *test)
+{
+    return (test->head_dim == 64 || test->head_dim == 128 || test->head_dim == 256) &&
+           test->chunk == 0 && test->softcap == 0 && !test->has_sinks && !test->both_ways &&
+           !test->is_q8 && !test->is_alone;
+}
+
+/* Pages of keys or values as rows of so many elements, in boxes of 64 of them and so many rows. */
+static SundogCudaTensorMap
+describe(const Problem *problem, const void *pages, int row, int box_rows)
+{
+    SundogCudaTensorMap map;
+    g_autoptr(GError) error = NULL;
+    const uint64_t sizes[2] = {(uint64_t)row,
+                               (uint64_t)problem->n_pages * (uint64_t)problem->test->n_kv_heads *
+                                   (uint64_t)(problem->test->head_dim * SUNDOG_PAGE_TOKENS / row)};
+    const uint64_t strides[1] = {sizes[0] * 2};
+    const uint32_t box[2] = {64, (uint32_t)box_rows}, steps[2] = {1, 1};
+    sundog_cuda_succeeded(runner.driver,
+                          runner.driver->tensor_map_encode(&map, SUNDOG_CUDA_MAP_BF16, 2,
+                                                           (void *)pages, sizes, strides, box,
+                                                           steps, 0, SUNDOG_CUDA_MAP_SWIZZLE_128B,
+                                                           SUNDOG_CUDA_MAP_PROMOTE_256B, 0),
+                          "describing pages", &error);
+    g_assert_no_error(error);
+    return map;
+}
+
+static void
+launch_flash(const Problem *problem, const SundogCudaAttend *attend)
+{
+    const Case *test = problem->test;
+    int n_pairs = SUNDOG_ATTENTION_TILE_ROWS * (test->n_heads / test->n_kv_heads);
+    SundogCudaFlash flash = {
+        .k = describe(problem, attend->k_pages, SUNDOG_PAGE_TOKENS, test->head_dim),
+        .v = describe(problem, attend->v_pages, test->head_dim, SUNDOG_PAGE_TOKENS),
+        .attention = {.qkv = (void *)attend->qkv,
+                      .page_table = attend->page_table,
+                      .tiles = attend->tiles,
+                      .o = attend->o,
+                      .n_heads = test->n_heads,
+                      .n_kv_heads = test->n_kv_heads,
+                      .head_dim = test->head_dim,
+                      .sequence_pages = problem->sequence_pages,
+                      .n_splits = 1,
+                      .scale = attend->scale},
+        .window = test->window};
+    g_autofree char *entry = g_strdup_printf("sundog_flash_%d", test->head_dim);
+    const unsigned grid[3] = {
+        (unsigned)problem->n_tiles - 1,
+        (unsigned)(test->n_kv_heads *
+                   ((n_pairs + SUNDOG_CUDA_FLASH_PAIRS - 1) / SUNDOG_CUDA_FLASH_PAIRS)),
+        1};
+    product_runner_call_grid(&runner, "flash", entry, grid, SUNDOG_CUDA_FLASH_THREADS,
+                             (unsigned)SUNDOG_CUDA_FLASH_SHARED_BYTES(test->head_dim), &flash);
+}
+
 /* The result in bf16, of two launches: the counters are as they were after the first. */
 static uint16_t *
-run_device(const Problem *problem)
+run_device(const Problem *problem, bool by_flash)
 {
     const Case *test = problem->test;
     Memory memory = {0};
@@ -364,9 +425,13 @@ run_device(const Problem *problem)
                               SUNDOG_CUDA_PART_FLOATS((size_t)test->head_dim) * sizeof(float));
     attend.counters = upload(&own, counters, (1 << 16) * sizeof(uint32_t));
     attend.o = upload(&own, NULL, n_results);
-    launch(problem, &attend);
-    product_runner_poison(&runner, own.data[2], n_results);
-    launch(problem, &attend);
+    for (int i = 0; i < 2; i++) {
+        product_runner_poison(&runner, own.data[2], n_results);
+        if (by_flash)
+            launch_flash(problem, &attend);
+        else
+            launch(problem, &attend);
+    }
     uint16_t *results = g_malloc(n_results);
     product_runner_read(&runner, results, own.data[2], n_results);
     for (int i = 0; i < memory.n; i++)
@@ -400,6 +465,16 @@ compare(const Problem *problem, const uint16_t *found)
 }
 
 static void
+check(const Problem *problem, bool by_flash)
+{
+    g_autofree uint16_t *found = run_device(problem, by_flash);
+    double error = compare(problem, found);
+    g_test_message("%s%s: %.2g, at most %.2g", problem->mix->name, by_flash ? " by flash" : "",
+                   error, BOUND);
+    g_assert_true(error <= BOUND);
+}
+
+static void
 test_case(gconstpointer data)
 {
     const Case *test = data;
@@ -408,10 +483,9 @@ test_case(gconstpointer data)
         Problem problem;
         problem_init(&problem, test, &mixes[i], &random);
         run_host(&problem);
-        g_autofree uint16_t *found = run_device(&problem);
-        double error = compare(&problem, found);
-        g_test_message("%s: %.2g, at most %.2g", mixes[i].name, error, BOUND);
-        g_assert_true(error <= BOUND);
+        check(&problem, false);
+        if (suits_flash(test) && mixes[i].n_splits <= 3)
+            check(&problem, true);
         problem_clear(&problem);
     }
 }
