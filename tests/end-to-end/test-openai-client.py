@@ -96,6 +96,20 @@ class OpenAIClient(OpenAITest):
             model='smollm2', prompt='One, two, three,', max_tokens=8, temperature=0, stream=True))
         self.assertEqual(text, answer.choices[0].text)
 
+    def test_several_prompts(self):
+        """Each is answered as if alone, greedy and drawn, streamed and not."""
+        prompts, options = ['One, two, three,', 'The sun is'], {'model': 'smollm2', 'max_tokens': 8, 'seed': 5, 'n': 2}
+        for temperature in (0, 1):
+            alone = [choice.text for prompt in prompts for choice in self.client.completions.create(
+                prompt=prompt, temperature=temperature, **options).choices]
+            told = self.client.completions.create(prompt=prompts, temperature=temperature, **options)
+            self.assertEqual([choice.text for choice in told.choices], alone)
+            self.assertEqual([choice.index for choice in told.choices], [0, 1, 2, 3])
+            texts = [''] * 4
+            for chunk in self.client.completions.create(prompt=prompts, temperature=temperature, stream=True, **options):
+                texts[chunk.choices[0].index] += chunk.choices[0].text
+            self.assertEqual(texts, alone)
+
     def test_logprobs(self):
         asked = {'logprobs': True, 'top_logprobs': 3, 'max_completion_tokens': 12}
         plain = self.ask('Name three colours.', **asked).choices[0]
