@@ -418,6 +418,16 @@ serve(Engine *engine, const Arguments *arguments, SundogInbox *inbox)
     return EXIT_SUCCESS;
 }
 
+static void
+arguments_clear(Arguments *arguments)
+{
+    g_free(arguments->core);
+    g_free(arguments->keys);
+    g_free(arguments->records);
+    g_free(arguments->draft);
+    g_free(arguments->ladder_text);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -425,6 +435,7 @@ main(int argc, char **argv)
     g_autoptr(GError) error = NULL;
     if (!parse_arguments(&arguments, &argc, &argv, &error)) {
         complain(error->message);
+        arguments_clear(&arguments);
         return 2;
     }
     Engine engine = {.fd = take_output()};
@@ -432,11 +443,7 @@ main(int argc, char **argv)
     g_thread_unref(g_thread_new("reader", read_input, &reader));
     int status = serve(&engine, &arguments, reader.inbox);
     unload(&engine);
-    g_free(arguments.core);
-    g_free(arguments.keys);
-    g_free(arguments.records);
-    g_free(arguments.draft);
-    g_free(arguments.ladder_text);
+    arguments_clear(&arguments);
     /* The reader still waits for its input, with nothing left to hand over, and ends with the process. */
     return status;
 }

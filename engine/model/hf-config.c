@@ -5,6 +5,7 @@
 #include "engine/format/error.h"
 #include "engine/format/json-members.h"
 #include "engine/format/json.h"
+#include "engine/model/families.h"
 #include "engine/model/hf-layers.h"
 #include "engine/model/hf-rope.h"
 
@@ -78,12 +79,15 @@ read_direction(SundogSource *source, JsonObject *config)
                           causal);
 }
 
-/* Gemma scales queries by the inverse root of a number instead of giving the scale. */
+/* Gemma scales queries by the inverse root of a number instead of giving the scale; its later ones go on stating the
+ * number, and scale nothing. */
 static void
-read_query_scale(SundogSource *source, JsonObject *config)
+read_query_scale(SundogSource *source, const SundogHfFamily *family, JsonObject *config)
 {
     double scalar;
-    if (sundog_json_get_double(config, "query_pre_attn_scalar", &scalar) && scalar > 0)
+    const SundogFamily *facts = sundog_family_find(family->architecture);
+    if ((facts == NULL || !facts->unscaled_queries) &&
+        sundog_json_get_double(config, "query_pre_attn_scalar", &scalar) && scalar > 0)
         sundog_source_set_float(source, "attention.scale", "config.json: query_pre_attn_scalar",
                                 1 / sqrt(scalar));
 }
@@ -181,7 +185,7 @@ sundog_hf_config_read(SundogSource *source, const SundogHfFamily *family, JsonOb
     read_keys(source, sundog_hf_common_keys, text);
     if (family->read != NULL)
         family->read(source, text);
-    read_query_scale(source, text);
+    read_query_scale(source, family, text);
     read_direction(source, text);
     /* A window that is named may be switched off. */
     if (!sundog_json_get_bool(text, "use_sliding_window", true))

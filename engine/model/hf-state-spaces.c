@@ -4,7 +4,6 @@
 #include "engine/model/hf-config.h"
 #include "engine/model/hf-family.h"
 
-#include "engine/format/error.h"
 #include "engine/format/json-members.h"
 
 #include <math.h>
@@ -116,6 +115,10 @@ sundog_hf_falcon_h1_read(SundogSource *source, JsonObject *config)
     if (head_dim > 0)
         sundog_source_set_float(source, "attention.scale", "config.json: key_multiplier",
                                 key_factor / sqrt(head_dim));
+    g_autoptr(JsonNode) before = json_node_init_boolean(
+        json_node_alloc(), sundog_json_get_bool(config, "mamba_norm_before_gate", true));
+    sundog_source_set(source, "ssm.norm_before_gate", "config.json: mamba_norm_before_gate",
+                      before);
     sundog_source_set_float(source, "ssm.gate_factor", "config.json: ssm_multipliers",
                             get_space_factor(config, 0));
     sundog_source_set_float(source, "ssm.step_factor", "config.json: ssm_multipliers",
@@ -141,11 +144,7 @@ sundog_hf_falcon_h1_groups(JsonObject *config, SundogHfGroups *groups, GError **
                                .parts = {n_values, n_shared, n_shared},
                                .factors = {get_space_factor(config, 1), get_space_factor(config, 2),
                                            get_space_factor(config, 3)}};
-    return !sundog_json_get_bool(config, "mamba_rms_norm", false) ||
-           !sundog_json_get_bool(config, "mamba_norm_before_gate", true) ||
-           sundog_error_set(error, SUNDOG_FORMAT_ERROR, SUNDOG_FORMAT_ERROR_UNSUPPORTED,
-                            "config.json: mamba_norm_before_gate is true, expected false where "
-                            "mamba_rms_norm is true");
+    return true;
 }
 
 /* --- Mamba-2 ------------------------------------------------------------------------------------ */

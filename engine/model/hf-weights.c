@@ -32,6 +32,14 @@ is_other(const char *name)
     return false;
 }
 
+/* Older files of GPT-NeoX keep what hides later tokens, as truths. */
+static bool
+is_mask(const SundogSafetensor *tensor)
+{
+    return g_str_has_suffix(tensor->name, ".attention.bias") &&
+           (tensor->dtype == SUNDOG_SAFETENSORS_U8 || tensor->dtype == SUNDOG_SAFETENSORS_BOOL);
+}
+
 /* GGUF's number for elements that it has too; false for others. */
 static bool
 get_type(SundogSafetensorsDtype dtype, uint32_t *type)
@@ -159,7 +167,7 @@ sundog_hf_weights_list(SundogSource *source, const SundogSafetensors *tensors,
     g_autoptr(GHashTable) modules = find_modules(tensors);
     for (size_t i = 0; i < sundog_safetensors_get_n_tensors(tensors); i++) {
         const SundogSafetensor *tensor = sundog_safetensors_get_tensor(tensors, i);
-        if (!is_other(tensor->name) && take_part(modules, tensor) == NULL &&
+        if (!is_other(tensor->name) && !is_mask(tensor) && take_part(modules, tensor) == NULL &&
             !sundog_quantized_is_beside(tensor->name) && !add_plain(weights, tensor, error))
             return NULL;
     }

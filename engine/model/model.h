@@ -194,6 +194,7 @@ typedef struct {
     bool
         is_tiled; /* value head h has key head h modulo n_key_heads; else each has its share in turn */
     bool is_state_space;
+    bool norms_before_gate; /* what a state space gives, where it is normed */
 } SundogRecurrentDimensions;
 
 /* What a model is made for. */

@@ -49,6 +49,7 @@ sundog_recurrent_dimensions_read(SundogModelDimensions *dimensions, const Sundog
     recurrent->is_tiled =
         sundog_keys_read_bool_or(keys, "ssm.tiles_key_heads", family->tiles_key_heads);
     recurrent->is_state_space = family->has_state_spaces;
+    recurrent->norms_before_gate = sundog_keys_read_bool_or(keys, "ssm.norm_before_gate", false);
     if (family->has_delta_layers || family->has_state_spaces) {
         read_heads(dimensions, keys);
     } else if (family->has_conv_layers) {

@@ -5,8 +5,9 @@
 #include "kernels/contract/gate.h"
 #include "kernels/contract/layout.h"
 
-/* Stages of weights that are on their way at most: more gain nothing, and slow the lines down. */
-#define IN_FLIGHT 3
+/* Stages of weights that are on their way at most: more gain nothing, and slow down the lines, for which all of
+ * one token's time between products is spent. */
+#define IN_FLIGHT(is_one) ((is_one) ? 2 : 3)
 
 enum { LINEAR_X, LINEAR_W, LINEAR_BIAS, LINEAR_RESIDUAL, LINEAR_Y };
 enum { NORM_X, NORM_WEIGHT, NORM_Y };
@@ -248,6 +249,14 @@ fits_lines(const SundogLowering *lowering, const Chain *chain)
            SUNDOG_CUDA_LINES_BYTES;
 }
 
+/* Attention that reads its pages early was begun by a product that had waited for all before it. */
+static bool
+comes_after_attention(const SundogLowering *lowering, uint32_t index)
+{
+    enum { FROM_QKV = 3 };
+    return index >= FROM_QKV && sundog_lowering_attends_next(lowering, index - FROM_QKV);
+}
+
 uint32_t
 sundog_lower_chain(SundogLowering *lowering, uint32_t index)
 {
@@ -263,9 +272,10 @@ sundog_lower_chain(SundogLowering *lowering, uint32_t index)
     int64_t n_bytes = count_bytes(lowering, &chain, n_stages);
     draft.parameters.chain = (SundogCudaChain){
         .n_stages = (int32_t)n_stages,
-        .n_in_flight = (int32_t)MIN(n_stages, IN_FLIGHT),
+        .n_in_flight = (int32_t)MIN(n_stages, IN_FLIGHT(is_one)),
         .index = (int32_t)index,
         .n_chains = (int32_t)sundog_program_get_n_operations(lowering->program),
+        .is_counted = comes_after_attention(lowering, index),
         .starts_late = chain.qkv != NULL && sundog_lowering_attends_next(lowering, index + 5)};
     SUNDOG_DRAFT_READ(SundogCudaChain, x, chain.out->arguments[LINEAR_X]);
     sundog_draft_add_field(lowering, &draft, SUNDOG_FIELD_STEP, offsetof(SundogCudaChain, step));

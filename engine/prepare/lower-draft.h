@@ -44,6 +44,8 @@ typedef struct {
         SundogCudaEmbed embed;
         SundogCudaRmsNorm rms_norm;
         SundogCudaElements elements;
+        SundogCudaShortConv short_conv;
+        SundogCudaHeadState head_state;
         SundogCudaRoute route;
         SundogCudaPlanExperts plan_experts;
         SundogCudaGatherExperts gather_experts;

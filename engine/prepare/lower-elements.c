@@ -23,6 +23,9 @@ sundog_lower_is_elements(SundogOperationKind kind)
     case SUNDOG_OP_GROUP_NORM:
     case SUNDOG_OP_GATED_NORM:
     case SUNDOG_OP_LAYER_NORM:
+    case SUNDOG_OP_MIX:
+    case SUNDOG_OP_MATCH_NORM:
+    case SUNDOG_OP_SPARSIFY:
         return true;
     default:
         return false;

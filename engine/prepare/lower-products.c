@@ -35,6 +35,12 @@ sundog_lower_is_product(SundogOperationKind kind)
            kind == SUNDOG_OP_LINEAR_GATED;
 }
 
+bool
+sundog_lower_is_narrow(const SundogLowering *lowering, const SundogOperation *operation)
+{
+    return sundog_lowering_get_columns(lowering, operation->arguments[1]) % 8 != 0;
+}
+
 static Product
 name_buffers(const SundogOperation *operation)
 {
@@ -81,10 +87,6 @@ check_product(SundogLowering *lowering, const Product *product, const SundogOper
             sundog_lowering_fail(
                 lowering, "weights \"%s\" and \"%s\" of one product lie differently", w->name,
                 sundog_lowering_get_buffer(lowering, product->w[0])->name);
-        if (product->n_columns % 8 != 0)
-            sundog_lowering_fail(
-                lowering, "weight \"%s\" has %" G_GINT64_FORMAT " columns, not a multiple of 8",
-                w->name, product->n_columns);
     }
 }
 
@@ -263,6 +265,19 @@ lower_few(SundogLowering *lowering, uint32_t index, const Product *product)
     g_autofree char *suffix =
         g_strconcat(is_one ? "one" : "few", product->is_rounded ? "_rounded" : NULL, NULL);
     finish_product(lowering, product, &draft, suffix);
+}
+
+/* Any tokens, where a row of x is not in whole 16 bytes */
+
+static void
+lower_narrow(SundogLowering *lowering, uint32_t index, const Product *product)
+{
+    SundogDraft draft;
+    sundog_draft_begin(lowering, &draft, index, 1, "rows", sizeof(SundogCudaLinear));
+    set_parameters(lowering, product, &draft, 0, &draft.parameters.linear);
+    add_source(lowering, product, &draft);
+    draft.launch.grid[0] = sundog_lowering_get_buffer(lowering, product->y)->shape[0];
+    finish_product(lowering, product, &draft, "narrow");
 }
 
 /* More tokens, any target */
@@ -453,7 +468,9 @@ sundog_lower_product(SundogLowering *lowering, uint32_t index, const SundogOpera
     check_product(lowering, &product, operation);
     if (lowering->failed)
         return;
-    if (suits_few(lowering, &product))
+    if (sundog_lower_is_narrow(lowering, operation))
+        lower_narrow(lowering, index, &product);
+    else if (suits_few(lowering, &product))
         lower_few(lowering, index, &product);
     else if (suits_groups(lowering, &product))
         lower_groups(lowering, index, &product);

@@ -17,6 +17,7 @@
 #include "engine/prepare/lower-experts.h"
 #include "engine/prepare/lower-latent.h"
 #include "engine/prepare/lower-products.h"
+#include "engine/prepare/lower-recurrent.h"
 #include "kernels/contract/cubins.h"
 #include "kernels/contract/paged-cache.h"
 #include "kernels/contract/sample.h"
@@ -25,10 +26,13 @@
 #include <string.h>
 
 const char *const sundog_lower_modules[] = {
-    "attend", "attention",  "chain", "decode", "elements", "experts",   "flash", "latent", "linear",
-    "pool",   "rope-cache", "rows",  "sample", "step",     "warpgroup", "wide",  NULL};
+    "attend", "attention", "chain",     "cluster", "decode",    "elements",   "experts",
+    "flash",  "latent",    "linear",    "pool",    "recurrent", "rope-cache", "rows",
+    "sample", "step",      "warpgroup", "wide",    NULL};
 
 #define NO_TOKENS_LIMIT INT32_MAX
+/* Rows up to which clusters are faster than a block a row, however they are sampled. */
+#define FEW_SAMPLED_ROWS 4
 enum { ROPE_DIMS = 3 };
 
 static const SundogLoweringKind kinds[] = {
@@ -149,7 +153,9 @@ lower_sample(SundogLowering *lowering, uint32_t index, const SundogOperation *op
     SundogDraft draft;
     const SundogBufferId *a = operation->arguments;
     const SundogShape *bounds = sundog_program_get_bounds(lowering->program);
-    sundog_draft_begin(lowering, &draft, index, 1, "sample", sizeof(SundogCudaSample));
+    bool is_shared = lowering->waits && lowering->kind->max_tokens <= FEW_SAMPLED_ROWS;
+    sundog_draft_begin(lowering, &draft, index, 1, is_shared ? "cluster" : "sample",
+                       sizeof(SundogCudaSample));
     draft.parameters.sample.n_vocabulary = (int32_t)sundog_lowering_get_columns(lowering, a[0]);
     sundog_draft_add_buffer(lowering, &draft, offsetof(SundogCudaSample, logits), a[0],
                             SUNDOG_ACCESS_UPDATE);
@@ -169,11 +175,14 @@ lower_sample(SundogLowering *lowering, uint32_t index, const SundogOperation *op
                        sundog_lowering_variable(lowering, SUNDOG_VARIABLE_MASK));
     SUNDOG_DRAFT_VALUE(SundogCudaSample, bias_stride,
                        sundog_lowering_variable(lowering, SUNDOG_VARIABLE_BIAS));
-    draft.launch.grid[0] = sundog_lowering_variable(lowering, SUNDOG_VARIABLE_LOGIT_ROWS);
-    draft.launch.n_threads = SUNDOG_CUDA_SAMPLE_THREADS;
+    draft.launch.grid[0] = sundog_lowering_binary(
+        lowering, SUNDOG_EXPRESSION_MUL,
+        sundog_lowering_variable(lowering, SUNDOG_VARIABLE_LOGIT_ROWS),
+        sundog_lowering_constant(lowering, is_shared ? SUNDOG_CUDA_CLUSTER_BLOCKS : 1));
+    draft.launch.n_threads = is_shared ? SUNDOG_CUDA_CLUSTER_THREADS : SUNDOG_CUDA_SAMPLE_THREADS;
     draft.launch.n_shared_bytes = SUNDOG_CUDA_SAMPLE_SHARED_BYTES(
         bounds->values[SUNDOG_VARIABLE_HISTORY], bounds->values[SUNDOG_VARIABLE_BIAS]);
-    sundog_draft_finish(lowering, &draft, "sundog_sample");
+    sundog_draft_finish(lowering, &draft, is_shared ? "sundog_sample_cluster" : "sundog_sample");
 }
 
 /* The product that alone takes this norm's result and comes right after it, or NULL. */
@@ -185,7 +194,8 @@ fusible_product(const SundogLowering *lowering, uint32_t index)
         index + 1 == sundog_program_get_n_operations(lowering->program))
         return NULL;
     const SundogOperation *next = sundog_program_get_operation(lowering->program, index + 1);
-    return sundog_lower_is_product(next->kind) && next->arguments[0] == norm->arguments[2] &&
+    return sundog_lower_is_product(next->kind) && !sundog_lower_is_narrow(lowering, next) &&
+                   next->arguments[0] == norm->arguments[2] &&
                    lowering->lifetimes[norm->arguments[2]].last == index + 1
                ? next
                : NULL;
@@ -254,6 +264,8 @@ lower_next(SundogLowering *lowering, uint32_t index)
             sundog_lower_elements(lowering, index, operation);
         else if (sundog_lower_is_experts(operation->kind))
             sundog_lower_experts(lowering, index, operation);
+        else if (sundog_lower_is_recurrent(operation->kind))
+            sundog_lower_recurrent(lowering, index, operation);
         else
             sundog_lowering_fail(lowering, "the operation %s has no CUDA kernel",
                                  sundog_operations[operation->kind].name);

@@ -138,21 +138,31 @@ emit_scan(SundogBuilder *builder, SundogBufferId xbc, SundogBufferId dt)
     return y;
 }
 
-/* silu(gate) y, and where the model has a norm for it, that of each group. */
+/* The norm of each group, where the model has one. */
+static SundogBufferId
+emit_group_norm(SundogBuilder *builder, SundogBufferId y, int64_t n_columns)
+{
+    const SundogParameter parameters[] = {{.i = builder->dimensions->recurrent.n_key_heads},
+                                          {.f = builder->dimensions->norm_epsilon}};
+    SundogBufferId weight = sundog_builder_optional_weight(builder, SUNDOG_TENSOR_STATE_NORM);
+    if (weight == SUNDOG_BUFFER_NONE)
+        return y;
+    SundogBufferId norm = sundog_builder_temporary(builder, "space.norm", n_columns);
+    sundog_builder_emit_with(builder, SUNDOG_OP_GROUP_NORM, parameters, y, weight, norm);
+    return norm;
+}
+
+/* silu(gate) y, normed before or after. */
 static SundogBufferId
 emit_gated(SundogBuilder *builder, SundogBufferId gate, SundogBufferId y, int64_t n_columns)
 {
     const SundogParameter function = {.i = SUNDOG_GATE_SILU};
-    const SundogParameter parameters[] = {{.i = builder->dimensions->recurrent.n_key_heads},
-                                          {.f = builder->dimensions->norm_epsilon}};
+    bool norms_before = builder->dimensions->recurrent.norms_before_gate;
+    if (norms_before)
+        y = emit_group_norm(builder, y, n_columns);
     SundogBufferId gated = sundog_builder_temporary(builder, "space.gated", n_columns);
     sundog_builder_emit_with(builder, SUNDOG_OP_GATE, &function, gate, y, gated);
-    SundogBufferId weight = sundog_builder_optional_weight(builder, SUNDOG_TENSOR_STATE_NORM);
-    if (weight == SUNDOG_BUFFER_NONE)
-        return gated;
-    SundogBufferId norm = sundog_builder_temporary(builder, "space.norm", n_columns);
-    sundog_builder_emit_with(builder, SUNDOG_OP_GROUP_NORM, parameters, gated, weight, norm);
-    return norm;
+    return norms_before ? gated : emit_group_norm(builder, gated, n_columns);
 }
 
 SundogBufferId

@@ -94,7 +94,8 @@ find_tail(const SundogDryState *dry, uint32_t token, const uint32_t *next, uint3
         if (breaker->head != token)
             break;
         if (breaker->n_tail > longest && breaker->n_tail <= n &&
-            memcmp(breaker->tail, next, breaker->n_tail * sizeof *next) == 0)
+            (breaker->n_tail == 0 ||
+             memcmp(breaker->tail, next, breaker->n_tail * sizeof *next) == 0))
             longest = breaker->n_tail;
     }
     return longest;

@@ -33,6 +33,9 @@
 #define SUNDOG_CUDA_ATTENTION_SPLITS 16
 #define SUNDOG_CUDA_PART_FLOATS(head_dim) ((head_dim) + 4)
 #define SUNDOG_CUDA_SAMPLE_THREADS 1024
+/* Where there are few rows, so many blocks share one, as a cluster; targets from sm_90 on. */
+#define SUNDOG_CUDA_CLUSTER_BLOCKS 8
+#define SUNDOG_CUDA_CLUSTER_THREADS 512
 /* Shared memory of a block that samples: a logit as it came for each bias, and for each place in a history
  * so wide. */
 #define SUNDOG_CUDA_SAMPLE_SHARED_BYTES(history, bias_words) \
@@ -176,7 +179,7 @@ typedef struct {
  * a layout that one of them takes at once, and at most stages of the ring of weights. */
 #define SUNDOG_CUDA_CHAIN_WARPS 16
 #define SUNDOG_CUDA_CHAIN_SLOT_BLOCKS 4
-#define SUNDOG_CUDA_CHAIN_MAX_STAGES 8
+#define SUNDOG_CUDA_CHAIN_MAX_STAGES 12
 #define SUNDOG_CUDA_CHAIN_MAX_LINKS 4
 #define SUNDOG_CUDA_CHAIN_MAX_TOKENS 8
 /* Columns of x that share a scale. */
@@ -227,6 +230,7 @@ typedef struct {
     int32_t index;       /* among the chains of a step */
     int32_t n_chains;
     int32_t starts_late; /* as a linear */
+    int32_t is_counted;  /* this step was counted before the predecessor could begin */
 } SundogCudaChain;
 
 /* Bytes of shared memory that one token of so many columns takes: bytes of x, scales in bf16, and sums of
@@ -276,6 +280,50 @@ typedef struct {
     int32_t integers[SUNDOG_CUDA_ELEMENT_INTEGERS];
     float number;
 } SundogCudaElements;
+
+/* recurrent.h. Rows of the step that a block of short_conv has; values of a head that a block of the others
+ * has, and its threads. */
+#define SUNDOG_CUDA_CONV_ROWS 16
+#define SUNDOG_CUDA_STATE_COLUMNS 32
+#define SUNDOG_CUDA_STATE_THREADS 256
+
+typedef struct {
+    const void *first_row;
+    const void *start_position;
+    const void *state_slot;
+    void *state; /* f32 [Z, …] */
+    int32_t n_sequences;
+    int32_t n_slots; /* Z */
+} SundogCudaSlots;
+
+typedef struct {
+    SundogCudaSlots slots;
+    const void *x;      /* f32 [T, C] */
+    const void *weight; /* f32 [C, width] */
+    const void *bias;   /* f32 [C], or NULL */
+    void *y;            /* f32 [T, C] */
+    int32_t n_channels;
+    int32_t width;
+    int32_t silu;
+} SundogCudaShortConv;
+
+/* gated_delta, state_space: all f32 */
+typedef struct {
+    SundogCudaSlots slots;
+    const void *rows; /* qkv, or xbc [T, n_columns] */
+    const void *beta; /* [T, H], or NULL */
+    const void *gate; /* alpha, or dt [T, H] */
+    const void *decay;
+    const void *step;
+    const void *skip; /* or NULL */
+    void *y;          /* [T, H V] */
+    int32_t n_columns;
+    int32_t n_heads;  /* H */
+    int32_t n_groups; /* G */
+    int32_t n_keys;   /* K */
+    int32_t n_values; /* V */
+    int32_t is_tiled;
+} SundogCudaHeadState;
 
 /* experts.h */
 #define SUNDOG_CUDA_MAX_EXPERTS 1024

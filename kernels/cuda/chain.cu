@@ -218,7 +218,49 @@ take_x(const SundogCudaChain &p, const ChainRoom &room, int l, uint32_t flag)
     wait_for_multipliers();
 }
 
-/* A warp's slots of one panel, block by block where one token leaves too few registers for two: y is its part of the sums, and the place among all parts is returned. */
+/* Sum over the four lanes of one row. */
+INLINE float
+quad_sum(float value)
+{
+    value += __shfl_xor_sync(~0u, value, 1);
+    return value + __shfl_xor_sync(~0u, value, 2);
+}
+
+/* A warp's slot of a stage against all tokens. */
+template <class C>
+INLINE void
+multiply_slot(const SundogCudaChain &p, const ChainRoom &room, int n_columns, const char *weights,
+              int block, int n, float (&y)[4])
+{
+    int lane = threadIdx.x % WARP_THREADS;
+    if constexpr (C::one) {
+        ChainToken x = find_chain_token<C>(p, room, n_columns, 0);
+        if (n == SLOT_BLOCKS) {
+#pragma unroll
+            for (int i = 0; i < SLOT_BLOCKS; i += 2)
+                multiply_pair<C::layout>(y, weights + i * C::T::bytes, true, x, block + i);
+            return;
+        }
+#pragma unroll 1
+        for (int i = 0; i < n; i += 2)
+            multiply_pair<C::layout>(y, weights + i * C::T::bytes, i + 1 < n, x, block + i);
+    } else {
+        int last = p.n_tokens - 1;
+        ChainToken x = find_chain_token<C>(p, room, n_columns, min(lane / 4, last));
+        ChainToken first = find_chain_token<C>(p, room, n_columns, min(lane % 4 * 2, last));
+        ChainToken second = find_chain_token<C>(p, room, n_columns, min(lane % 4 * 2 + 1, last));
+#pragma unroll 2
+        for (int i = 0; i < n; i++) {
+            int at = block + i;
+            multiply_chained<C::layout>(y, weights + i * C::T::bytes,
+                                        x.bytes + at * 64 + lane % 4 * 16, first.scales + at * 4,
+                                        second.scales + at * 4, first.sums + at * 2,
+                                        second.sums + at * 2);
+        }
+    }
+}
+
+/* A warp's slots of one panel: y is its part of the sums, and the place among all parts is returned. */
 template <class C>
 INLINE int
 multiply_panel(const SundogCudaChain &p, const ChainRoom &room, int n_columns, ChainPlace &place,
@@ -227,10 +269,6 @@ multiply_panel(const SundogCudaChain &p, const ChainRoom &room, int n_columns, C
     int warp = threadIdx.x / WARP_THREADS, lane = threadIdx.x % WARP_THREADS;
     int own = warp / C::slots, slot = warp % C::slots, n_blocks = n_columns / C::T::columns;
     int part = (own + C::teams - team) % C::teams * C::slots + slot;
-    ChainToken x = find_chain_token<C>(p, room, n_columns, min(lane / 4, C::tokens(p) - 1));
-    ChainToken first = find_chain_token<C>(p, room, n_columns, min(lane % 4 * 2, C::tokens(p) - 1));
-    ChainToken second =
-        find_chain_token<C>(p, room, n_columns, min(lane % 4 * 2 + 1, C::tokens(p) - 1));
 #pragma unroll 1
     for (int block = 0; block < n_blocks; block += C::stage_blocks) {
         if (team == own) {
@@ -238,12 +276,7 @@ multiply_panel(const SundogCudaChain &p, const ChainRoom &room, int n_columns, C
                 room.stages + place.at * C::stage_bytes + slot * SLOT_BLOCKS * C::T::bytes;
             int b = block + slot * SLOT_BLOCKS, n = min(SLOT_BLOCKS, n_blocks - b);
             barrier_wait(barrier_of(room.head->full, place.at), place.parity);
-#pragma unroll C::one ? 1 : 2
-            for (int i = 0; i < n; i++)
-                multiply_chained<C::layout, C::one>(
-                    y, weights + i * C::T::bytes, x.bytes + (b + i) * 64 + lane % 4 * 16,
-                    first.scales + (b + i) * 4, second.scales + (b + i) * 4,
-                    first.sums + (b + i) * 2, second.sums + (b + i) * 2);
+            multiply_slot<C>(p, room, n_columns, weights, b, n, y);
             __syncwarp();
             if (lane == 0)
                 barrier_arrive(barrier_of(room.head->empty, place.at));
@@ -251,6 +284,9 @@ multiply_panel(const SundogCudaChain &p, const ChainRoom &room, int n_columns, C
         team = team + 1 == C::teams ? 0 : team + 1;
         advance(place, p.n_stages);
     }
+    if constexpr (C::one)
+        for (int i = 0; i < 4; i += 2)
+            y[i] = quad_sum(y[i]);
     return part;
 }
 
@@ -456,10 +492,13 @@ run_chain(const SundogCudaChain &p)
             copy_weights<C>(p, room);
         return;
     }
+    uint32_t n_steps = p.is_counted ? __ldcg((const uint32_t *)p.step) : 0;
     wait_for_predecessor();
     if (p.starts_late)
         start_dependents();
-    uint32_t flag = __ldcg((const uint32_t *)p.step) * (uint32_t)p.n_chains + (uint32_t)p.index;
+    if (!p.is_counted)
+        n_steps = __ldcg((const uint32_t *)p.step);
+    uint32_t flag = n_steps * (uint32_t)p.n_chains + (uint32_t)p.index;
     if (warp < CHAIN_WARPS)
         multiply_links<C>(p, room, flag);
     else
@@ -468,7 +507,7 @@ run_chain(const SundogCudaChain &p)
 
 /* Of one token with few registers, as it was measured. */
 #define ENTRIES(name, layout)                                                \
-    SUNDOG_ENTRY __maxnreg__(72)                                             \
+    SUNDOG_ENTRY __launch_bounds__(SUNDOG_CUDA_CHAIN_THREADS(true), 1)       \
         sundog_chain_##name##_one(const __grid_constant__ SundogCudaChain p) \
     {                                                                        \
         run_chain<Chain<layout, true>>(p);                                   \

@@ -184,8 +184,49 @@ leave_lines(char *lines, float value, float weighted, uint32_t flag)
                    flag);
 }
 
+/*
+ * Two blocks of 64 columns against one token: y of rows g and g + 8, of which each lane of four has the part of
+ * its own 32 columns. One token fills one of eight columns of a fragment, so each has another group of 16
+ * instead, and zeros in place of the rest: all sums of a block pair end in one fragment, a lane's two groups
+ * side by side, and are scaled once for all. The second block counts where it is there.
+ */
+template <int LAYOUT>
+INLINE void
+multiply_pair(float (&y)[4], const char *block, bool has_second, const ChainToken &x, int at)
+{
+    constexpr bool has_minima = LAYOUT == SUNDOG_LAYOUT_TILE16_Q4_1;
+    int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, c[4] = {0, 0, 0, 0};
+    bool is_there = has_second || g < 4;
+    uint32_t word = *(const uint32_t *)(x.bytes + (at + g / 4) * 64 + t * 16 + g % 4 * 4);
+    word = is_there ? word : 0;
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        Packed<LAYOUT> packed = load_packed<LAYOUT>(block + i * Tile<LAYOUT>::bytes);
+#pragma unroll
+        for (int group = 0; group < 2; group++) {
+            int first = i * 4 + group * 2;
+            uint32_t a[4];
+            load_integers<LAYOUT>(a, packed, group);
+            multiply_integers<LAYOUT>(c, a, g == first ? word : 0, g == first + 1 ? word : 0);
+        }
+    }
+    if (!has_second && t >= 2)
+        return;
+    Scales w = load_own_scales<LAYOUT>(block + t / 2 * Tile<LAYOUT>::bytes, t % 2);
+    uint32_t scales = *(const uint32_t *)(x.scales + at * 4 + t * 2);
+    float low = __uint_as_float(scales << 16), high = __uint_as_float(scales & 0xffff0000);
+    float sum = has_minima ? x.sums[at * 2 + t] : 0;
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        float both = fmaf(high, (float)c[i * 2 + 1], low * (float)c[i * 2]);
+        y[i * 2] = fmaf(w.d[i], both, y[i * 2]);
+        if constexpr (has_minima)
+            y[i * 2] = fmaf(w.m[i], sum, y[i * 2]);
+    }
+}
+
 /* One block of 64 columns, as multiply_rounded() with a scale for 16 columns. */
-template <int LAYOUT, bool ONE>
+template <int LAYOUT>
 INLINE void
 multiply_chained(float (&y)[4], const char *block, const char *x, const uint16_t *scales0,
                  const uint16_t *scales1, const float *sums0, const float *sums1)
@@ -193,11 +234,11 @@ multiply_chained(float (&y)[4], const char *block, const char *x, const uint16_t
     constexpr bool has_minima = LAYOUT == SUNDOG_LAYOUT_TILE16_Q4_1;
     Packed<LAYOUT> packed = load_packed<LAYOUT>(block);
     uint4 b = *(const uint4 *)x;
-    uint2 first = *(const uint2 *)scales0, second = ONE ? first : *(const uint2 *)scales1;
+    uint2 first = *(const uint2 *)scales0, second = *(const uint2 *)scales1;
     float2 minima0 = {}, minima1 = {};
     if constexpr (has_minima) {
         minima0 = *(const float2 *)sums0;
-        minima1 = ONE ? minima0 : *(const float2 *)sums1;
+        minima1 = *(const float2 *)sums1;
     }
 #pragma unroll
     for (int group = 0; group < 2; group++) {
@@ -212,7 +253,7 @@ multiply_chained(float (&y)[4], const char *block, const char *x, const uint16_t
         const float sum[2] = {group == 0 ? minima0.x : minima0.y,
                               group == 0 ? minima1.x : minima1.y};
 #pragma unroll
-        for (int i = 0; i < 4; i += ONE ? 2 : 1) {
+        for (int i = 0; i < 4; i++) {
             float at_low = __uint_as_float(pairs[i % 2] << 16);
             float at_high = __uint_as_float(pairs[i % 2] & 0xffff0000);
             float both = fmaf(at_high, (float)high[i], at_low * (float)low[i]);

@@ -132,6 +132,19 @@ sundog_take(const __grid_constant__ SundogCudaElements p)
         });
 }
 
+/* Streams side by side. Integers: streams of x, of y; inputs: x, coefficients, residual. */
+SUNDOG_ENTRY
+sundog_mix(const __grid_constant__ SundogCudaElements p)
+{
+    int n_from = p.integers[0], n = p.y_columns / p.integers[1];
+    each_column(p, [&](int k) {
+        float y = p.x[2] != NULL ? load_column(p, 2, k) : 0.0f;
+        for (int i = 0; i < n_from; i++)
+            y = fmaf(load_column(p, 1, k / n * n_from + i), load_column(p, 0, i * n + k % n), y);
+        return y;
+    });
+}
+
 /* In place. Integers: heads, heads of keys, size of a head, period, offset; inputs: positions, scales. */
 SUNDOG_ENTRY
 sundog_scale_queries(const __grid_constant__ SundogCudaElements p)
@@ -244,6 +257,51 @@ sundog_gated_norm(const __grid_constant__ SundogCudaElements p)
     }
 }
 
+/* Streams as large as a reference; inputs: x, the reference. */
+SUNDOG_ENTRY
+sundog_match_norm(const __grid_constant__ SundogCudaElements p)
+{
+    start_dependents();
+    wait_for_predecessor();
+    int n = p.columns[1];
+    float wanted = sqrtf(sum_squares(n, [&](int k) { return load_column(p, 1, k); }) / (float)n);
+    for (int first = WARP * n; first < p.y_columns; first += N_WARPS * n) {
+        float square =
+            sum_squares(n, [&](int k) { return load_column(p, 0, first + k); }) / (float)n;
+        float factor = wanted / sqrtf(square < p.number ? p.number : square);
+        for (int k = LANE; k < n; k += 32)
+            store_column(p, first + k, load_column(p, 0, first + k) * factor);
+    }
+}
+
+/* Of a row, by one warp. */
+INLINE float
+find_mean(const SundogCudaElements &p, int n)
+{
+    float sum = 0;
+    for (int k = LANE; k < n; k += 32)
+        sum += load_column(p, 0, k);
+    return warp_sum(sum) / (float)n;
+}
+
+/* One warp a row. */
+SUNDOG_ENTRY
+sundog_sparsify(const __grid_constant__ SundogCudaElements p)
+{
+    start_dependents();
+    wait_for_predecessor();
+    int n = p.y_columns;
+    if (WARP > 0)
+        return;
+    float mean = find_mean(p, n);
+    float sum = sum_squares(n, [&](int k) { return load_column(p, 0, k) - mean; });
+    float cut = fmaf(sqrtf(sum / (float)n), p.number, mean);
+    for (int k = LANE; k < n; k += 32) {
+        float x = load_column(p, 0, k);
+        store_column(p, k, x > cut ? x - cut : 0.0f);
+    }
+}
+
 /* One warp a row; inputs: x, weight, bias. */
 SUNDOG_ENTRY
 sundog_layer_norm(const __grid_constant__ SundogCudaElements p)
@@ -251,12 +309,9 @@ sundog_layer_norm(const __grid_constant__ SundogCudaElements p)
     start_dependents();
     wait_for_predecessor();
     int n = p.y_columns;
-    float sum = 0;
     if (WARP > 0)
         return;
-    for (int k = LANE; k < n; k += 32)
-        sum += load_column(p, 0, k);
-    float mean = warp_sum(sum) / (float)n;
+    float mean = find_mean(p, n);
     float factor = norm_factor(sum_squares(n, [&](int k) { return load_column(p, 0, k) - mean; }),
                                n, p.number);
     for (int k = LANE; k < n; k += 32)

@@ -1,7 +1,9 @@
-/* embed, gather_rows and rms_norm: rows.h and rms-norm.h. A block a row. */
+/* embed, gather_rows, rms_norm and products of a few odd columns: rows.h, rms-norm.h and linear.h. A block
+ * a row. */
 
 #include "kernels/cuda/weight.cuh"
 
+#include "kernels/contract/gate.h"
 #include "kernels/contract/math.h"
 
 /* One element of a row in tiles, as layout.h says where it lies. */
@@ -66,6 +68,75 @@ sundog_embed_q4_1(const __grid_constant__ SundogCudaEmbed p)
 {
     run_embed<SUNDOG_LAYOUT_TILE16_Q4_1>(p);
 }
+
+/* One row of a matrix times this block's row of x, by a warp: the same for all its lanes. */
+template <int LAYOUT>
+INLINE float
+multiply_row(const SundogCudaLinear &p, int matrix, int row)
+{
+    using T = Tile<LAYOUT>;
+    const uint16_t *x = (const uint16_t *)p.x + (size_t)blockIdx.x * p.n_columns;
+    size_t bytes = (size_t)((p.n_columns + T::columns - 1) / T::columns) * T::bytes;
+    const char *panel = (const char *)p.w[matrix] + row / 16 * bytes;
+    float sum = 0;
+    for (int k = threadIdx.x % 32; k < p.n_columns; k += 32)
+        sum = fmaf(tile_element<LAYOUT>(panel, row % 16, k), from_bf16(__ldcg(x + k)), sum);
+    sum = warp_sum(sum);
+    return p.bias[matrix] != NULL ? sum + ((const float *)p.bias[matrix])[row] : sum;
+}
+
+INLINE void
+store_product(const SundogCudaLinear &p, int row, float value)
+{
+    size_t at = (size_t)blockIdx.x * p.y_stride + row;
+    if (p.residual != NULL)
+        value += __ldcg((const float *)p.residual + at);
+    if (p.y_is_bf16)
+        ((uint16_t *)p.y)[at] = to_bf16(value);
+    else
+        ((float *)p.y)[at] = value;
+}
+
+/* A product of rows that no other kernel reads: warps take rows of the matrices in turn. */
+template <int LAYOUT, bool IS_GATED>
+INLINE void
+run_narrow(const SundogCudaLinear &p)
+{
+    int n = p.n_rows[0] + (IS_GATED ? 0 : p.n_rows[1] + p.n_rows[2]);
+    if (!p.starts_late)
+        start_dependents();
+    wait_for_predecessor();
+    if (p.starts_late)
+        start_dependents();
+    for (int i = threadIdx.x / 32; i < n; i += blockDim.x / 32) {
+        float value;
+        if constexpr (IS_GATED) {
+            value = sundog_silu(multiply_row<LAYOUT>(p, 0, i)) * multiply_row<LAYOUT>(p, 1, i);
+        } else {
+            int matrix = 0, row = i;
+            while (row >= p.n_rows[matrix])
+                row -= p.n_rows[matrix++];
+            value = multiply_row<LAYOUT>(p, matrix, row);
+        }
+        if (threadIdx.x % 32 == 0)
+            store_product(p, i, value);
+    }
+}
+
+#define NARROW(suffix, layout)                                                               \
+    SUNDOG_ENTRY sundog_linear_##suffix##_narrow(const __grid_constant__ SundogCudaLinear p) \
+    {                                                                                        \
+        run_narrow<layout, false>(p);                                                        \
+    }                                                                                        \
+    SUNDOG_ENTRY sundog_gated_##suffix##_narrow(const __grid_constant__ SundogCudaLinear p)  \
+    {                                                                                        \
+        run_narrow<layout, true>(p);                                                         \
+    }
+
+NARROW(bf16, SUNDOG_LAYOUT_TILE16_BF16)
+NARROW(q8_0, SUNDOG_LAYOUT_TILE16_Q8_0)
+NARROW(q4_1, SUNDOG_LAYOUT_TILE16_Q4_1)
+NARROW(f8, SUNDOG_LAYOUT_TILE16_F8)
 
 SUNDOG_ENTRY
 sundog_embed_f8(const __grid_constant__ SundogCudaEmbed p)

@@ -8,19 +8,17 @@
 INLINE void
 keep_within_sigma(const Row &row, Kept &kept, Room &room)
 {
-    double total = 0, squares = 0;
     Sum n_finite = 0;
-    visit_tokens(row, [&](int, float logit) {
-        bool is_finite = logit != -INFINITY;
-        total += is_finite ? (double)logit : 0;
-        n_finite += is_finite;
-    });
-    double n = (double)block_total(n_finite, room), mean = fold_lanes(total, room) / n;
-    visit_tokens(row, [&](int, float logit) {
+    visit_tokens(row, [&](int, float logit) { n_finite += logit != -INFINITY; });
+    double n = (double)row_total(row, n_finite, room);
+    double total = sum_lanes(
+        row, room, [](int, float logit) { return logit != -INFINITY ? (double)logit : 0; });
+    double mean = total / n;
+    double squares = sum_lanes(row, room, [&](int, float logit) {
         double distance = logit != -INFINITY ? (double)logit - mean : 0;
-        squares += distance * distance;
+        return distance * distance;
     });
-    double deviation = sqrt(fold_lanes(squares, room) / n);
+    double deviation = sqrt(squares / n);
     change(
         [&] { kept.least_logit = (double)row.best - (double)row.by->o->top_n_sigma * deviation; });
 }
@@ -28,15 +26,14 @@ keep_within_sigma(const Row &row, Kept &kept, Room &room)
 INLINE Sum
 keep_typical(const Row &row, Kept &kept, Sum sum, Room &room)
 {
-    double reach = (double)row.by->o->typical_p * (double)sum, own = 0;
+    double reach = (double)row.by->o->typical_p * (double)sum;
     if (!(reach > 0 && reach < (double)sum))
         return sum;
-    visit_tokens(row, [&](int i, float logit) {
+    double total = sum_lanes(row, room, [&](int i, float logit) {
         int64_t weight = find_weight(row, kept, i, logit);
-        if (weight > 0)
-            own += (double)weight * (double)find_scaled(row, logit);
+        return weight > 0 ? (double)weight * (double)find_scaled(row, logit) : 0;
     });
-    double mean = fold_lanes(own, room) / (double)sum;
+    double mean = total / (double)sum;
     uint64_t cut = find_cut(
         row, Span{0, ~0ull, reach > 1 ? (Sum)ceil(reach) : 1},
         [&](int i, float logit) { return make_typical_key(row, mean, logit, i); },
@@ -58,7 +55,7 @@ find_greatest_weight(const Row &row, const Kept &kept, Room &room)
     visit_tokens(row, [&](int i, float logit) {
         greatest = max(greatest, (Sum)find_weight(row, kept, i, logit));
     });
-    return (int64_t)~block_least(~greatest, room);
+    return (int64_t)~row_least(row, ~greatest, room);
 }
 
 /* Tokens whose weights all together cannot make up what is left out need not be looked at. */
@@ -110,7 +107,7 @@ leave_top_out(const Row &row, Kept &kept, Sum sum, Room &room)
         if (weight > 0 && (double)weight >= least)
             worst = min((Sum)worst, (Sum)sundog_score_key(logit, i));
     });
-    worst = block_least(worst, room);
+    worst = row_least(row, worst, room);
     change([&] {
         kept.worst = worst;
         kept.rival = (int64_t)ceil(least);

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * One row that a block samples, and the passes over it that scores and filters share: what
- * kernels/host/sampler.h is to the host. Weights are computed anew in each pass over the logits, which lie
+ * One row that a block samples, or the blocks of a cluster together, and the passes over it that scores and filters
+ * share: what kernels/host/sampler.h is to the host. Weights are computed anew in each pass over the logits, which lie
  * in the L2; what a filter keeps is found digit by digit over a histogram of keys, so nothing is sorted and
  * no workspace is needed. Digits are of the distance from the least key that is left, and as soon as few tokens
  * are left these alone are looked at: additions to the same bin wait for each other, and keys that lie near
@@ -15,7 +15,7 @@
 #include "kernels/contract/sample.h"
 #include "kernels/cuda/device.cuh"
 
-#define THREADS SUNDOG_CUDA_SAMPLE_THREADS
+#define LANES SUNDOG_SAMPLE_LANES
 #define WARPS (THREADS / 32)
 #define DIGIT_BITS 11
 #define N_BINS (1 << DIGIT_BITS)
@@ -25,9 +25,9 @@
 #define N_AHEAD 4
 #define N_AT_ONCE 8
 /* Of the vocabulary, for the draw. */
-#define N_STRETCHES (2 * THREADS)
+#define N_STRETCHES 2048
 
-static_assert(THREADS == SUNDOG_SAMPLE_LANES, "a thread sums what sample.h gives to a lane");
+static_assert(LANES % THREADS == 0, "a thread has the same lanes in all sums");
 
 typedef unsigned long long Sum;
 
@@ -48,8 +48,12 @@ struct Row {
     float *logits;
     int n;
     const Source *by;
+    int n_blocks; /* that share it; all of them pass the same barriers */
+    int rank;     /* of this one */
+    int best_token;
     float best;
     float temperature;
+    mutable int turn; /* of what blocks tell each other */
 };
 
 /* What the filters so far have left. In shared memory, since threads have too few registers for it too. */
@@ -68,16 +72,18 @@ struct Room {
     Kept kept;
     uint32_t bins[2][N_BINS]; /* lower and upper halves */
     Sum warps[WARPS];
+    Sum told[2]; /* to the other blocks, in turn */
     union {
-        double lanes[THREADS];
+        double lanes[LANES];
         Sum stretches[N_STRETCHES];
         int few[N_FEW]; /* tokens */
     };
     int n_few; /* past N_FEW: there were more than that */
     Sum wanted;
     uint64_t found[SUNDOG_MAX_SCORES];
+    uint64_t rivals[SUNDOG_MAX_SCORES];
     int n_found;
-    int extremes[2];
+    int n_rivals;
     int digit;
     int token;
 };
@@ -122,24 +128,31 @@ make_typical_key(const Row &row, double mean, float logit, int token)
     return sundog_score_key(-(float)fabs((double)find_scaled(row, logit) - mean), token);
 }
 
-/* Each token of the row by the thread whose lane it is, in order; the next logits are on their way. */
+INLINE int
+first_token(const Row &row)
+{
+    return row.rank * THREADS + (int)threadIdx.x;
+}
+
+/* Each token of the row by one thread; the next logits are on their way. */
 template <class Visit>
 INLINE void
 visit_tokens(const Row &row, Visit visit)
 {
     float logits[N_AHEAD];
+    int token = first_token(row), step = row.n_blocks * THREADS;
 #pragma unroll
     for (int i = 0; i < N_AHEAD; i++)
-        if ((int)threadIdx.x + i * THREADS < row.n)
-            logits[i] = __ldcg(row.logits + threadIdx.x + i * THREADS);
+        if (token + i * step < row.n)
+            logits[i] = __ldcg(row.logits + token + i * step);
 #pragma unroll 1
-    for (int token = threadIdx.x; token < row.n; token += THREADS) {
+    for (; token < row.n; token += step) {
         float logit = logits[0];
 #pragma unroll
         for (int i = 1; i < N_AHEAD; i++)
             logits[i - 1] = logits[i];
-        if (token + N_AHEAD * THREADS < row.n)
-            logits[N_AHEAD - 1] = __ldcg(row.logits + token + N_AHEAD * THREADS);
+        if (token + N_AHEAD * step < row.n)
+            logits[N_AHEAD - 1] = __ldcg(row.logits + token + N_AHEAD * step);
         visit(token, logit);
     }
 }
@@ -149,19 +162,19 @@ template <class Visit>
 INLINE void
 skim_tokens(const Row &row, Visit visit)
 {
-    int token = threadIdx.x;
+    int token = first_token(row), step = row.n_blocks * THREADS;
 #pragma unroll 1
-    for (; token + (N_AT_ONCE - 1) * THREADS < row.n; token += N_AT_ONCE * THREADS) {
+    for (; token + (N_AT_ONCE - 1) * step < row.n; token += N_AT_ONCE * step) {
         float logits[N_AT_ONCE];
 #pragma unroll
         for (int i = 0; i < N_AT_ONCE; i++)
-            logits[i] = __ldcg(row.logits + token + i * THREADS);
+            logits[i] = __ldcg(row.logits + token + i * step);
 #pragma unroll
         for (int i = 0; i < N_AT_ONCE; i++)
-            visit(token + i * THREADS, logits[i]);
+            visit(token + i * step, logits[i]);
     }
 #pragma unroll 1
-    for (; token < row.n; token += THREADS)
+    for (; token < row.n; token += step)
         visit(token, __ldcg(row.logits + token));
 }
 
@@ -195,15 +208,67 @@ block_total(Sum value, Room &room)
     return total;
 }
 
-/* The sum of the lanes, each thread's own, folded. */
-INLINE double
-fold_lanes(double own, Room &room)
+/* All threads of all blocks of the row. What was written before is seen after it. */
+INLINE void
+sync_row(const Row &row)
 {
-    room.lanes[threadIdx.x] = own;
+    if (row.n_blocks == 1) {
+        __syncthreads();
+        return;
+    }
+#if __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+#endif
+}
+
+/* What is in another block's room where `value` is in this one's. */
+template <class T>
+INLINE T
+read_from(const Row &row, const T &value, int rank)
+{
+    const T *other = &value;
+#if __CUDA_ARCH__ >= 900
+    if (row.n_blocks > 1)
+        asm volatile("mapa.u64 %0, %1, %2;" : "=l"(other) : "l"(&value), "r"(rank));
+#endif
+    return *(const volatile T *)other;
+}
+
+/* One value of each block. */
+template <class Fold>
+INLINE Sum
+fold_blocks(const Row &row, Sum own, Room &room, Fold fold)
+{
+    Sum all = own;
+    if (row.n_blocks == 1)
+        return own;
+    /* The other place may still be read. */
+    row.turn ^= 1;
+    if (threadIdx.x == 0)
+        room.told[row.turn] = own;
+    sync_row(row);
+    for (int r = 1; r < row.n_blocks; r++)
+        all = fold(all, read_from(row, room.told[row.turn], (row.rank + r) % row.n_blocks));
+    return all;
+}
+
+/* The sum by lanes of what `find` gives for each token, which every block of the row makes for itself. */
+template <class Find>
+INLINE double
+sum_lanes(const Row &row, Room &room, Find find)
+{
+#pragma unroll 1
+    for (int lane = threadIdx.x; lane < LANES; lane += THREADS) {
+        double own = 0;
+        for (int token = lane; token < row.n; token += LANES)
+            own += find(token, __ldcg(row.logits + token));
+        room.lanes[lane] = own;
+    }
     __syncthreads();
-    for (int half = THREADS / 2; half > 0; half /= 2) {
-        if ((int)threadIdx.x < half)
-            room.lanes[threadIdx.x] += room.lanes[threadIdx.x + half];
+    for (int half = LANES / 2; half > 0; half /= 2) {
+        for (int i = threadIdx.x; i < half; i += THREADS)
+            room.lanes[i] += room.lanes[i + half];
         __syncthreads();
     }
     double sum = room.lanes[0];
@@ -225,38 +290,44 @@ block_least(uint64_t value, Room &room)
     return value;
 }
 
+INLINE Sum
+row_total(const Row &row, Sum own, Room &room)
+{
+    return fold_blocks(
+        row, block_total(own, room), room, [](Sum a, Sum b) { return a + b; });
+}
+
+INLINE uint64_t
+row_least(const Row &row, uint64_t own, Room &room)
+{
+    return fold_blocks(
+        row, block_least(own, room), room, [](Sum a, Sum b) { return min(a, b); });
+}
+
 /* False where the row holds NaN, plus infinity, or nothing finite. */
 INLINE bool
 find_best(Row &row, Room &room)
 {
-    int greatest = INT32_MIN, least = INT32_MAX;
-    if (threadIdx.x == 0) {
-        room.extremes[0] = INT32_MIN;
-        room.extremes[1] = INT32_MAX;
-    }
-    __syncthreads();
-    skim_tokens(row, [&](int, float logit) {
+    uint64_t best = 0;
+    skim_tokens(row, [&](int i, float logit) {
         int order = sundog_score_order(logit);
-        greatest = max(greatest, order);
-        least = min(least, order);
+        bool is_good = order >= SUNDOG_ORDER_MINUS_INFINITY && order < SUNDOG_ORDER_INFINITY;
+        best = max((Sum)best, is_good ? (Sum)sundog_order_key(order, i) : ~0ull);
     });
-    atomicMax(&room.extremes[0], __reduce_max_sync(~0u, greatest));
-    atomicMin(&room.extremes[1], __reduce_min_sync(~0u, least));
-    __syncthreads();
-    greatest = room.extremes[0];
-    least = room.extremes[1];
-    row.best = __uint_as_float((uint32_t)greatest ^ ((uint32_t)(greatest >> 31) >> 1));
-    return least >= SUNDOG_ORDER_MINUS_INFINITY && greatest < SUNDOG_ORDER_INFINITY &&
-           greatest > SUNDOG_ORDER_MINUS_INFINITY;
+    best = ~row_least(row, ~best, room);
+    int order = sundog_key_order(best);
+    row.best = __uint_as_float((uint32_t)order ^ ((uint32_t)(order >> 31) >> 1));
+    row.best_token = (int)sundog_key_index(best);
+    return best != ~0ull && order > SUNDOG_ORDER_MINUS_INFINITY;
 }
 
 INLINE Sum
 total_weight(const Row &row, const Kept &kept, Room &room)
 {
     Sum sum = 0;
-    for (int i = threadIdx.x; i < row.n; i += THREADS)
+    for (int i = first_token(row); i < row.n; i += row.n_blocks * THREADS)
         sum += (Sum)find_weight(row, kept, i, __ldcg(row.logits + i));
-    return block_total(sum, room);
+    return row_total(row, sum, room);
 }
 
 INLINE Sum
@@ -296,20 +367,24 @@ add_to_bin(Room &room, int bin, Sum weight)
 }
 
 INLINE Sum
-read_bin(const Room &room, int bin)
+read_bin(const Row &row, const Room &room, int bin)
 {
-    return (Sum)room.bins[1][bin] << 32 | room.bins[0][bin];
+    Sum sum = 0;
+    for (int r = 0; r < row.n_blocks; r++)
+        sum +=
+            (Sum)read_from(row, room.bins[1][bin], r) << 32 | read_from(row, room.bins[0][bin], r);
+    return sum;
 }
 
 /* The bin that the cut is in, from the greatest down; and what of the wanted is left for it. */
 INLINE void
-find_bin(const Span &span, Room &room)
+find_bin(const Row &row, const Span &span, Room &room)
 {
     constexpr int n = N_BINS / THREADS;
     int first = N_BINS - 1 - (int)threadIdx.x * n;
     Sum own = 0;
     for (int i = 0; i < n; i++)
-        own += read_bin(room, first - i);
+        own += read_bin(row, room, first - i);
     Sum before = scan_warp(own);
     if (threadIdx.x % 32 == 31)
         room.warps[threadIdx.x / 32] = before;
@@ -319,8 +394,8 @@ find_bin(const Span &span, Room &room)
     before -= own;
     if (before < span.wanted && span.wanted <= before + own) {
         Sum left = span.wanted - before;
-        while (read_bin(room, first) < left)
-            left -= read_bin(room, first--);
+        while (read_bin(row, room, first) < left)
+            left -= read_bin(row, room, first--);
         room.digit = first;
         room.wanted = left;
     }
@@ -330,7 +405,7 @@ find_bin(const Span &span, Room &room)
 /* Leaves one digit's keys of the span. `visit` calls what it is given with keys and functions that weigh. */
 template <class Visit>
 INLINE void
-narrow(Span &span, Room &room, Visit visit)
+narrow(const Row &row, Span &span, Room &room, Visit visit)
 {
     int shift = find_shift(span);
 #pragma unroll 1
@@ -346,12 +421,12 @@ narrow(Span &span, Room &room, Visit visit)
         if (weight > 0)
             add_to_bin(room, (int)(key - span.low >> shift), weight);
     });
-    __syncthreads();
-    find_bin(span, room);
+    sync_row(row);
+    find_bin(row, span, room);
     span.low += (uint64_t)room.digit << shift;
     span.high = min((Sum)span.high, (Sum)(span.low + (((uint64_t)1 << shift) - 1)));
     span.wanted = room.wanted;
-    __syncthreads();
+    sync_row(row);
 }
 
 /* Draws the span together around the keys in it that have weight, and keeps their tokens apart where they are
@@ -376,10 +451,10 @@ gather(const Row &row, Span &span, Room &room, Key find_key, Weight weigh)
         else
             room.n_few = N_FEW + 1;
     });
-    span.low = block_least(least, room);
+    span.low = row_least(row, least, room);
     bool are_few = room.n_few <= N_FEW;
-    span.high = ~block_least(~greatest, room);
-    return are_few;
+    span.high = ~row_least(row, ~greatest, room);
+    return row_least(row, are_few, room) != 0;
 }
 
 /* `find_key` and `weigh` take a token and its logit. */
@@ -389,7 +464,7 @@ find_cut(const Row &row, Span span, Key find_key, Weight weigh, Room &room)
 {
     bool are_few = gather(row, span, room, find_key, weigh);
     while (span.low < span.high) {
-        narrow(span, room, [&](auto add) {
+        narrow(row, span, room, [&](auto add) {
             auto visit = [&](int i, float logit) {
                 add(find_key(i, logit), [&] { return weigh(i, logit); });
             };
@@ -416,7 +491,7 @@ find_bound(const Row &row, int k, Room &room)
         row, [&](int i, float logit) { best = max((Sum)best, (Sum)sundog_score_key(logit, i)); });
     Span span = {0, ~0ull, (Sum)k};
     while (span.low < span.high)
-        narrow(span, room, [&](auto add) { add(best, [] { return (Sum)1; }); });
+        narrow(row, span, room, [&](auto add) { add(best, [] { return (Sum)1; }); });
     return span.high;
 }
 

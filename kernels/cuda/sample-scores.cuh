@@ -17,6 +17,21 @@ score_token(const Scale &scale, float logit, int token)
     return SundogScore{token, (float)(distance - scale.log_sum)};
 }
 
+/* What all blocks have found, in the first one's room. */
+INLINE void
+collect_rivals(const Row &row, Room &room)
+{
+    if (threadIdx.x == 0)
+        room.n_rivals = 0;
+    __syncthreads();
+    for (int i = threadIdx.x; i < SUNDOG_MAX_SCORES * row.n_blocks; i += THREADS) {
+        int rank = i / SUNDOG_MAX_SCORES, at = i % SUNDOG_MAX_SCORES;
+        if (at < read_from(row, room.n_found, rank))
+            room.rivals[atomicAdd(&room.n_rivals, 1)] = read_from(row, room.found[at], rank);
+    }
+    __syncthreads();
+}
+
 /* Those above the cut come in any order; each counts how many are before it. */
 INLINE void
 score_rivals(const Row &row, const Scale &scale, int n, Room &room)
@@ -31,12 +46,15 @@ score_rivals(const Row &row, const Scale &scale, int n, Room &room)
             if (key >= cut)
                 room.found[atomicAdd(&room.n_found, 1)] = key;
         });
-    __syncthreads();
-    if ((int)threadIdx.x < room.n_found) {
-        uint64_t key = room.found[threadIdx.x];
+    sync_row(row);
+    if (row.rank > 0)
+        return;
+    collect_rivals(row, room);
+    if ((int)threadIdx.x < room.n_rivals) {
+        uint64_t key = room.rivals[threadIdx.x];
         int at = 0, token = (int)sundog_key_index(key);
-        for (int i = 0; i < room.n_found; i++)
-            at += room.found[i] > key;
+        for (int i = 0; i < room.n_rivals; i++)
+            at += room.rivals[i] > key;
         row.by->scores[1 + at] = score_token(scale, __ldcg(row.logits + token), token);
     }
     __syncthreads();
@@ -55,5 +73,7 @@ begin_scores(Row &row, Scale &scale, Room &room)
     Kept &kept = keep_all(room);
     scale.log_sum = log((double)total_weight(row, kept, room) / (double)SUNDOG_WEIGHT_ONE);
     score_rivals(row, scale, min(row.by->n_scores - 1, row.n), room);
+    /* The logits may change from here on. */
+    sync_row(row);
     return true;
 }

@@ -1,6 +1,7 @@
 #include "tests/gpu/fake-cuda.h"
 
 #include "kernels/contract/cuda.h"
+#include "kernels/contract/operations.h"
 
 #include <string.h>
 
@@ -218,6 +219,10 @@ parameter_bytes(CUfunction function)
                  {"sundog_rms_norm", sizeof(SundogCudaRmsNorm)},
                  {"sundog_gather_rows", sizeof(SundogCudaGatherRows)},
                  {"sundog_sample", sizeof(SundogCudaSample)},
+                 {"sundog_attend_", sizeof(SundogCudaAttend)},
+                 {"sundog_short_conv", sizeof(SundogCudaShortConv)},
+                 {"sundog_gated_delta_", sizeof(SundogCudaHeadState)},
+                 {"sundog_state_space_", sizeof(SundogCudaHeadState)},
                  {"sundog_read_through", sizeof(SundogCudaReadThrough)},
                  {"sundog_spin", sizeof(SundogCudaSpin)}};
     const char *entry = (const char *)function;
@@ -225,6 +230,9 @@ parameter_bytes(CUfunction function)
         if (g_str_has_suffix(known[i].name, "_") ? g_str_has_prefix(entry, known[i].name)
                                                  : g_str_equal(entry, known[i].name))
             return known[i].n_bytes;
+    /* What runs element by element is named after its operation. */
+    if (sundog_operation_find(entry + strlen("sundog_")) != SUNDOG_N_OPERATIONS)
+        return sizeof(SundogCudaElements);
     /* Products by warpgroups are named after their tile, 8x2x1. */
     return strchr(strrchr(entry, '_'), 'x') != NULL ? sizeof(SundogCudaGroupLinear)
                                                     : sizeof(SundogCudaLinear);
@@ -264,7 +272,7 @@ run_kernel(CUfunction function, const void *parameters)
         step[0]++;
         step[1] = block->generation;
         *(uint32_t *)ingest->taken = step[0];
-    } else if (strcmp((const char *)function, "sundog_sample") == 0) {
+    } else if (g_str_has_prefix((const char *)function, "sundog_sample")) {
         const SundogCudaSample *sample = parameters;
         for (int32_t i = 0; i < sample->n_rows; i++)
             ((uint64_t *)sample->ring)[i] =

@@ -46,6 +46,11 @@ static const Case cases[] = {
     {SUNDOG_OP_HEAD_NORM, {320, 40, 40, 40}, {4, 2, 40}, 1e-5},
     {SUNDOG_OP_GROUP_NORM, {1024, 1024, 1024}, {8}, 1e-5},
     {SUNDOG_OP_GATED_NORM, {1024, 64, 1024, 1024}, {0}, 1e-6},
+    {SUNDOG_OP_MIX, {1024, 16, 1024, 1024}, {4, 4}, 0},
+    {SUNDOG_OP_MIX, {768, 3, 0, 256}, {3, 1}, 0},
+    {SUNDOG_OP_MATCH_NORM, {1000, 250, 1000}, {0}, 1e-5},
+    {SUNDOG_OP_MATCH_NORM, {300, 100, 300}, {0}, 2.5},
+    {SUNDOG_OP_SPARSIFY, {1000, 1000}, {0}, 1.6},
     {SUNDOG_OP_LAYER_NORM, {1000, 1000, 1000, 1000}, {0}, 1e-5},
     {SUNDOG_OP_LAYER_NORM, {1000, 1000, 0, 1000}, {0}, 1e-5},
 };

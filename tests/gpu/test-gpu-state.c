@@ -14,6 +14,9 @@ typedef struct {
 
 static const Case cases[] = {
     {"q8_0-head-128.gguf", SUNDOG_STATE_PAGES},
+    {"lfm2.gguf", SUNDOG_STATE_PAGES},
+    {"lfm2.gguf", SUNDOG_STATE_SLOTS},
+    {"nemotron_h.gguf", SUNDOG_STATE_SLOTS},
 };
 
 static const SundogReplayOptions options = {.pool_pages = 8,
@@ -88,7 +91,7 @@ main(int argc, char **argv)
         return 0;
     }
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-        g_autofree char *path = g_strdup_printf("/gpu-state/%s", cases[i].model);
+        g_autofree char *path = g_strdup_printf("/gpu-state/%zu/%s", i, cases[i].model);
         g_test_add_data_func(path, &cases[i], test_case);
     }
     return g_test_run();

@@ -160,13 +160,30 @@ free_rows(const SundogCudaSample *p)
 }
 
 /* Leaves what the device makes of the rows in `tokens`, `scores` and, of the logits, in `logits`. */
+/* The kernels that sample. */
+static const struct {
+    const char *module, *entry;
+    unsigned n_blocks, n_threads;
+} kernels[] = {
+    {"sample", "sundog_sample", 1, SUNDOG_CUDA_SAMPLE_THREADS},
+    {"cluster", "sundog_sample_cluster", SUNDOG_CUDA_CLUSTER_BLOCKS, SUNDOG_CUDA_CLUSTER_THREADS},
+};
+
 static void
-sample_on_device(const Rows *rows, int32_t *tokens, SundogScore *scores, float *logits)
+call(size_t kernel, unsigned n_rows, SundogCudaSample *p)
+{
+    product_runner_call(&runner, kernels[kernel].module, kernels[kernel].entry,
+                        n_rows * kernels[kernel].n_blocks, kernels[kernel].n_threads,
+                        SUNDOG_CUDA_SAMPLE_SHARED_BYTES(p->history_stride, p->bias_stride), p);
+}
+
+static void
+sample_on_device(const Rows *rows, size_t kernel, int32_t *tokens, SundogScore *scores,
+                 float *logits)
 {
     SundogCudaSample p = send_rows(rows);
     product_runner_poison(&runner, (CUdeviceptr)(uintptr_t)p.token, sizeof rows->tokens);
-    product_runner_call(&runner, "sample", "sundog_sample", ROWS, SUNDOG_CUDA_SAMPLE_THREADS,
-                        SUNDOG_CUDA_SAMPLE_SHARED_BYTES(HISTORY, BIASES * SUNDOG_BIAS_WORDS), &p);
+    call(kernel, ROWS, &p);
     download(logits, p.logits, (size_t)ROWS * rows->n * 4);
     download(tokens, p.token, sizeof rows->tokens);
     download(scores, p.scores, sizeof rows->scores);
@@ -212,14 +229,20 @@ test_vocabulary(gconstpointer data)
     rows->mask = g_new(int32_t, ROWS * rows->n_mask);
     for (int round = 0; round < ROUNDS; round++) {
         fill(rows, random);
-        sample_on_device(rows, tokens, scores, logits);
+        g_autofree float *given = g_memdup2(rows->logits, (gsize)ROWS * (gsize)*n * sizeof(float));
         sample_on_host(rows);
-        for (int r = 0; r < ROWS; r++)
-            if (tokens[r] != rows->tokens[r])
-                g_error("row %d of %d tokens: %d on the GPU, %d on the host", r, *n, tokens[r],
-                        rows->tokens[r]);
-        compare_scores(rows, scores);
-        compare_logits(rows, logits);
+        for (size_t k = 0; k < G_N_ELEMENTS(kernels); k++) {
+            g_autofree float *changed = rows->logits;
+            rows->logits = given;
+            sample_on_device(rows, k, tokens, scores, logits);
+            rows->logits = g_steal_pointer(&changed);
+            for (int r = 0; r < ROWS; r++)
+                if (tokens[r] != rows->tokens[r])
+                    g_error("row %d of %d tokens: %d by %s, %d on the host", r, *n, tokens[r],
+                            kernels[k].entry, rows->tokens[r]);
+            compare_scores(rows, scores);
+            compare_logits(rows, logits);
+        }
     }
     g_rand_free(random);
     g_free(rows->logits);
@@ -229,7 +252,7 @@ test_vocabulary(gconstpointer data)
 
 /* Of one row, and of as many as there are, of a model's logits: microseconds a call. */
 static double
-time_rows(SundogCudaSample *p, int n_rows)
+time_rows(SundogCudaSample *p, size_t kernel, int n_rows)
 {
     gint64 start_us = 0;
     for (int i = -1; i < N_TIMED; i++) {
@@ -237,9 +260,7 @@ time_rows(SundogCudaSample *p, int n_rows)
             product_runner_wait(&runner);
             start_us = g_get_monotonic_time();
         }
-        product_runner_call(&runner, "sample", "sundog_sample", (unsigned)n_rows,
-                            SUNDOG_CUDA_SAMPLE_THREADS,
-                            SUNDOG_CUDA_SAMPLE_SHARED_BYTES(p->history_stride, p->bias_stride), p);
+        call(kernel, (unsigned)n_rows, p);
     }
     product_runner_wait(&runner);
     return (double)(g_get_monotonic_time() - start_us) / N_TIMED;
@@ -277,9 +298,11 @@ print_times(void)
         for (int r = 0; r < ROWS; r++)
             rows->sampling[r] = ways[w].sampling;
         SundogCudaSample p = send_rows(rows);
-        double one = time_rows(&p, 1), all = time_rows(&p, ROWS);
-        g_print("# %-22s %7.1f us a row, %7.1f us %d rows of %d\n", ways[w].name, one, all, ROWS,
-                n);
+        g_print("# %-22s", ways[w].name);
+        for (size_t k = 0; k < G_N_ELEMENTS(kernels); k++)
+            g_print(" %s: %6.1f us a row, %6.1f 16, %6.1f %d;", kernels[k].module,
+                    time_rows(&p, k, 1), time_rows(&p, k, 16), time_rows(&p, k, ROWS), ROWS);
+        g_print("\n");
         free_rows(&p);
     }
     g_rand_free(random);

@@ -423,7 +423,7 @@ SAVED |= {
 
 SAVED |= {
     'hf-falcon-h1': ('FalconH1', 'FalconH1ForCausalLM',
-                     {**SMALL, **SMALL_SPACE, 'mamba_d_ssm': 32, 'mamba_rms_norm': False, 'attention_in_multiplier': 1.3,
+                     {**SMALL, **SMALL_SPACE, 'mamba_d_ssm': 32, 'mamba_rms_norm': True, 'attention_in_multiplier': 1.3,
                       'attention_out_multiplier': 0.7, 'ssm_in_multiplier': 0.3, 'ssm_out_multiplier': 1.7,
                       'mlp_multipliers': [0.6, 1.9], 'ssm_multipliers': [0.6, 2.9, 1.8, 0.4, 1.1], 'key_multiplier': 0.55,
                       'lm_head_multiplier': 0.35, 'embedding_multiplier': 2.2, 'tie_word_embeddings': False}),
@@ -655,6 +655,15 @@ def join_experts(folder):
     safetensors.torch.save_file(tensors, path, metadata={'format': 'pt'})
 
 
+def add_masks(folder):
+    """What older files of GPT-NeoX keep beside the weights."""
+    path = os.path.join(folder, 'model.safetensors')
+    tensors = safetensors.torch.load_file(path)
+    tensors['gpt_neox.layers.0.attention.bias'] = torch.ones((1, 1, 4, 4), dtype=torch.bool)
+    tensors['gpt_neox.layers.0.attention.masked_bias'] = torch.tensor(-1e9)
+    safetensors.torch.save_file(tensors, path, metadata={'format': 'pt'})
+
+
 def save_tokenizer(folder):
     """Letters alone, and an end: what the converter counts tokens by."""
     vocabulary = {chr(33 + i): i for i in range(VOCABULARY - 1)}
@@ -797,6 +806,10 @@ def make(output, name):
         model.half().save_pretrained(folder)
         if name == 'hf-qwen3vlmoe':
             transpose_experts(folder)
+        if name == 'hf-gemma3n':  # as it is published, though nothing is scaled by it
+            edit_config(folder, lambda config: config.update(query_pre_attn_scalar=256))
+        if name == 'hf-gptneox':
+            add_masks(folder)
         if name == 'hf-qwen35moe':
             join_experts(folder)
         if parts:

@@ -18,14 +18,6 @@ NARROW = ['gemma3', 'deepseek2', 'q8_0-head-128']
 TARGET = 'sm_90a'
 # Model -> what it waits for.
 REFUSED = {
-    **dict.fromkeys(['falcon-h1', 'granitehybrid', 'hf-bamba', 'hf-falcon-h1', 'hf-granitehybrid', 'hf-lfm2moe', 'hf-nemotron_h_moe',
-                     'hf-qwen35moe', 'hf-qwen3next', 'lfm2', 'lfm2moe', 'nemotron_h', 'nemotron_h_moe', 'qwen35', 'qwen35moe',
-                     'qwen3next'],
-                    'short_conv has no CUDA kernel'),
-    **dict.fromkeys(['gemma3n', 'hf-gemma3n'], 'match_norm has no CUDA kernel'),
-    'bf16-bias-linear': '36 columns, not a multiple of 8',
-    'gemma4': '4 columns, not a multiple of 8',
-    'hf-gemma4': '4 columns, not a multiple of 8',
     'tq2_0-refused': 'for which there are no kernels',
 }
 
