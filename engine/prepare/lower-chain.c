@@ -5,9 +5,11 @@
 #include "kernels/contract/gate.h"
 #include "kernels/contract/layout.h"
 
-/* Stages of weights that are on their way at most: more gain nothing, and slow down the lines, for which all of
- * one token's time between products is spent. */
-#define IN_FLIGHT(is_one) ((is_one) ? 2 : 3)
+/* Stages of weights that are on their way at most, and their bytes: more gain nothing. While x is waited for, lines
+ * would queue behind them, so there is one. */
+#define IN_FLIGHT 3
+#define IN_FLIGHT_BYTES (52 << 10)
+#define WAITING 1
 
 enum { LINEAR_X, LINEAR_W, LINEAR_BIAS, LINEAR_RESIDUAL, LINEAR_Y };
 enum { NORM_X, NORM_WEIGHT, NORM_Y };
@@ -118,19 +120,30 @@ count_slots(const SundogLowering *lowering, const Chain *chain)
     return SUNDOG_CUDA_CHAIN_SLOTS(sundog_tile_block_bytes(chain->layout), is_for_one(lowering));
 }
 
+static int64_t
+count_stage_bytes(const SundogLowering *lowering, const Chain *chain)
+{
+    return count_slots(lowering, chain) * SUNDOG_CUDA_CHAIN_SLOT_BLOCKS *
+           (int64_t)sundog_tile_block_bytes(chain->layout);
+}
+
+static int64_t
+count_in_flight(const SundogLowering *lowering, const Chain *chain, int64_t n_stages)
+{
+    return MIN(MIN(n_stages, IN_FLIGHT), IN_FLIGHT_BYTES / count_stage_bytes(lowering, chain));
+}
+
 /* Shared memory as chain.cu lays it out. */
 static int64_t
 count_bytes(const SundogLowering *lowering, const Chain *chain, int64_t n_stages)
 {
-    int64_t stage_bytes = count_slots(lowering, chain) * SUNDOG_CUDA_CHAIN_SLOT_BLOCKS *
-                          (int64_t)sundog_tile_block_bytes(chain->layout);
     const SundogBufferId w[] = {chain->out->arguments[LINEAR_W],
                                 chain->gated->arguments[GATED_GATE],
                                 chain->down->arguments[LINEAR_W]};
     int64_t most = 0;
     for (size_t i = 0; i < G_N_ELEMENTS(w); i++)
         most = MAX(most, sundog_lowering_get_columns(lowering, w[i]));
-    return n_stages * stage_bytes + SUNDOG_CUDA_CHAIN_HEAD_BYTES +
+    return n_stages * count_stage_bytes(lowering, chain) + SUNDOG_CUDA_CHAIN_HEAD_BYTES +
            lowering->kind->max_tokens * SUNDOG_CUDA_CHAIN_TOKEN_BYTES(most);
 }
 
@@ -272,7 +285,8 @@ sundog_lower_chain(SundogLowering *lowering, uint32_t index)
     int64_t n_bytes = count_bytes(lowering, &chain, n_stages);
     draft.parameters.chain = (SundogCudaChain){
         .n_stages = (int32_t)n_stages,
-        .n_in_flight = (int32_t)MIN(n_stages, IN_FLIGHT(is_one)),
+        .n_in_flight = (int32_t)count_in_flight(lowering, &chain, n_stages),
+        .n_waiting = WAITING,
         .index = (int32_t)index,
         .n_chains = (int32_t)sundog_program_get_n_operations(lowering->program),
         .is_counted = comes_after_attention(lowering, index),

@@ -227,6 +227,7 @@ typedef struct {
     int32_t n_tokens;
     int32_t n_stages;
     int32_t n_in_flight; /* stages on their way at most */
+    int32_t n_waiting;   /* the same while x is waited for */
     int32_t index;       /* among the chains of a step */
     int32_t n_chains;
     int32_t starts_late; /* as a linear */

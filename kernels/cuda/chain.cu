@@ -33,9 +33,14 @@ template <int LAYOUT_, bool ONE_> struct Chain {
     {
         return ONE_ ? 1 : p.n_tokens;
     }
+    static constexpr int at_once = ONE_ ? 2 : 4; /* groups of x that a thread waits for */
     static constexpr int finishers = SUNDOG_CUDA_CHAIN_FINISHERS(ONE_);
-    static constexpr int token_warps =
-        ONE_ ? CHAIN_WARPS : CHAIN_WARPS / 8; /* that take a token's x */
+    /* Warps that take a token's x. */
+    static __device__ __forceinline__ int
+    token_warps(const SundogCudaChain &p)
+    {
+        return ONE_ ? CHAIN_WARPS : CHAIN_WARPS / p.n_tokens;
+    }
 };
 
 /* What all warps of a block share: barriers, then x. */
@@ -43,6 +48,7 @@ struct ChainHead {
     uint64_t full[SUNDOG_CUDA_CHAIN_MAX_STAGES], empty[SUNDOG_CUDA_CHAIN_MAX_STAGES];
     uint64_t parts_full[2], parts_empty[2];
     float squares[SUNDOG_CUDA_CHAIN_MAX_TOKENS][CHAIN_WARPS];
+    int waits; /* for x: then fewer weights are asked for, which lines would queue behind */
 };
 static_assert(sizeof(ChainHead) <= SUNDOG_CUDA_CHAIN_HEAD_BYTES, "");
 
@@ -145,6 +151,12 @@ barrier_of(const uint64_t *barriers, int at)
     return shared_address(barriers + at);
 }
 
+INLINE int
+find_limit(const SundogCudaChain &p, const ChainRoom &room)
+{
+    return *(const volatile int *)&room.head->waits ? p.n_waiting : p.n_in_flight;
+}
+
 /* One lane: all weights of this block, in the order in which they are multiplied. */
 template <class C>
 INLINE void
@@ -168,12 +180,11 @@ copy_weights(const SundogCudaChain &p, const ChainRoom &room)
                     uint32_t n_bytes = min(C::stage_blocks, n_blocks - block) * C::T::bytes;
                     uint32_t full = barrier_of(room.head->full, place.at);
                     barrier_wait(barrier_of(room.head->empty, place.at), place.parity ^ 1);
-                    if (n_in_flight == p.n_in_flight) {
+                    for (; n_in_flight >= find_limit(p, room); n_in_flight--) {
                         barrier_wait(barrier_of(room.head->full, landed.at), landed.parity);
                         advance(landed, p.n_stages);
-                    } else {
-                        n_in_flight++;
                     }
+                    n_in_flight++;
                     barrier_expect(full, n_bytes);
                     copy_bulk(shared_address(room.stages + place.at * C::stage_bytes),
                               panel + (size_t)block * C::T::bytes, n_bytes, full);
@@ -189,6 +200,13 @@ wait_for_multipliers()
     asm volatile("bar.sync 1, %0;" ::"n"(MULTIPLIERS) : "memory");
 }
 
+INLINE void
+set_waiting(const ChainRoom &room, bool waits)
+{
+    if (threadIdx.x == 0)
+        *(volatile int *)&room.head->waits = waits;
+}
+
 /* A link's x into shared memory, once no warp reads the one before. */
 template <class C>
 INLINE void
@@ -196,26 +214,26 @@ take_x(const SundogCudaChain &p, const ChainRoom &room, int l, uint32_t flag)
 {
     const SundogCudaLink &link = p.links[l];
     int warp = threadIdx.x / WARP_THREADS, lane = threadIdx.x % WARP_THREADS;
-    int token = warp / C::token_warps, n_groups = link.n_columns / CHAIN_GROUP;
-    int first = warp % C::token_warps * WARP_THREADS + lane;
+    int n_warps = C::token_warps(p), token = warp / n_warps;
+    int n_groups = link.n_columns / CHAIN_GROUP, first = warp % n_warps * WARP_THREADS + lane;
+    set_waiting(room, true);
     wait_for_multipliers();
     if (token < C::tokens(p)) {
         ChainToken to = find_chain_token<C>(p, room, link.n_columns, token);
         if (l == 0) {
             take_floats(to, (const uint16_t *)p.x + (size_t)token * link.n_columns, n_groups, first,
-                        C::token_warps * WARP_THREADS);
+                        n_warps * WARP_THREADS);
         } else {
             const char *lines = (const char *)p.step + SUNDOG_CUDA_LINES_AT + link.from +
                                 (size_t)token * n_groups * SUNDOG_CUDA_LINES_GROUP_BYTES;
-            float squares =
-                warp_sum(take_lines < C::one ? 2
-                                             : 4 > (to, lines, n_groups, first,
-                                                    C::token_warps * WARP_THREADS, flag));
+            float squares = warp_sum(
+                take_lines<C::at_once>(to, lines, n_groups, first, n_warps * WARP_THREADS, flag));
             if (link.is_normed && lane == 0)
-                room.head->squares[token][warp % C::token_warps] = squares;
+                room.head->squares[token][warp % n_warps] = squares;
         }
     }
     wait_for_multipliers();
+    set_waiting(room, false);
 }
 
 /* Sum over the four lanes of one row. */
@@ -345,12 +363,12 @@ add_parts(const float *parts, int n_tokens, int token)
 /* What the norm of a link's x multiplies a token with. */
 template <class C>
 INLINE float
-find_factor(const ChainRoom &room, const SundogCudaLink &link, int token)
+find_factor(const SundogCudaChain &p, const ChainRoom &room, const SundogCudaLink &link, int token)
 {
     int lane = threadIdx.x % CHAIN_WARPS;
     if (!link.is_normed)
         return 1;
-    float squares = half_sum(lane < C::token_warps ? room.head->squares[token][lane] : 0);
+    float squares = half_sum(lane < C::token_warps(p) ? room.head->squares[token][lane] : 0);
     return 1.0f / sqrtf(squares / (float)link.n_columns + link.epsilon);
 }
 
@@ -394,7 +412,7 @@ finish_token(const SundogCudaChain &p, const ChainRoom &room, const SundogCudaLi
              const ChainRow &row, int token, float first, float second, float residual,
              uint32_t flag)
 {
-    float factor = find_factor<C>(room, link, token), value = factor * first;
+    float factor = find_factor<C>(p, room, link, token), value = factor * first;
     if (link.kind == SUNDOG_CUDA_LINK_GATE) {
         value = value / (1.0f + __expf(-value)) * (factor * second);
     } else {
@@ -464,6 +482,7 @@ template <class C>
 INLINE void
 init_barriers(const SundogCudaChain &p, ChainHead *head)
 {
+    head->waits = 0;
     for (int i = 0; i < p.n_stages; i++) {
         barrier_init(barrier_of(head->full, i), 1);
         barrier_init(barrier_of(head->empty, i), C::slots);

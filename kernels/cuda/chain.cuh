@@ -14,6 +14,7 @@
 
 #define CHAIN_WARPS SUNDOG_CUDA_CHAIN_WARPS
 #define CHAIN_GROUP SUNDOG_CUDA_CHAIN_GROUP
+#define MAX_TRIES (1 << 24)
 
 /* x of one token in shared memory. */
 struct ChainToken {
@@ -61,6 +62,19 @@ load_line(const char *from)
     return line;
 }
 
+/* The line once it has the flag. A block that was never begun beside this one would be waited for without end:
+ * after some ten seconds the launch fails instead, which the host is told of. */
+INLINE uint4
+await_line(uint4 line, const char *from, uint32_t flag)
+{
+    for (int n_tries = 0; line.w != flag; n_tries++) {
+        if (n_tries == MAX_TRIES)
+            asm volatile("trap;");
+        line = load_line(from);
+    }
+    return line;
+}
+
 /* One group into shared memory. All lanes of a warp call it, each with the group after its neighbour's. */
 INLINE void
 keep_group(const ChainToken &to, int group, bool is_there, const uint32_t (&words)[4], float scale)
@@ -104,10 +118,8 @@ take_lines(const ChainToken &to, const char *lines, int n_groups, int first, int
             int group = base + i * step;
             const char *from =
                 lines + (size_t)min(group, n_groups - 1) * SUNDOG_CUDA_LINES_GROUP_BYTES;
-            while (line[i][0].w != flag)
-                line[i][0] = load_line(from);
-            while (line[i][1].w != flag)
-                line[i][1] = load_line(from + 16);
+            line[i][0] = await_line(line[i][0], from, flag);
+            line[i][1] = await_line(line[i][1], from + 16, flag);
             bool is_there = group < n_groups;
             const uint32_t words[4] = {line[i][0].x, line[i][0].y, line[i][1].x, line[i][1].y};
             keep_group(to, group, is_there, words, __uint_as_float(line[i][0].z));
