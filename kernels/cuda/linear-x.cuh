@@ -115,11 +115,11 @@ load_own_weights(const SundogCudaLinear &p, const OwnColumns &own, float4 (&weig
 }
 
 /* One token, times the norm's weights, the first of which are held. What the norm divides by comes on the results:
- * returns this lane's part of the sum of squares. */
-template <int LAYOUT>
+ * returns this lane's part of the sum of squares. `meanwhile` is done once the first token is asked for. */
+template <int LAYOUT, class Meanwhile>
 INLINE float
 stage_weighted(const SundogCudaLinear &p, const OwnColumns &own, const float4 (&weight)[HELD],
-               int token, char *x)
+               int token, char *x, Meanwhile meanwhile)
 {
     const float *from = (const float *)p.x + (size_t)token * p.n_columns;
     float4 held[HELD];
@@ -130,6 +130,8 @@ stage_weighted(const SundogCudaLinear &p, const OwnColumns &own, const float4 (&
         if (own_column(own, i) < own.end)
             held[i] = load_or_zero(from, own_column(own, i), p.n_columns);
     }
+    if (token == 0)
+        meanwhile();
 #pragma unroll
     for (int i = 0; i < HELD; i++) {
         sum += square_sum(held[i]);
@@ -146,14 +148,16 @@ stage_weighted(const SundogCudaLinear &p, const OwnColumns &own, const float4 (&
     return sum;
 }
 
-/* All tokens of bf16; all loads of a round are on their way before the first is stored. */
-template <int LAYOUT>
+/* All tokens of bf16; all loads of a round are on their way before the first is stored, those of the first before
+ * `meanwhile` is done. */
+template <int LAYOUT, class Meanwhile>
 INLINE void
-stage_bf16(const SundogCudaLinear &p, const OwnColumns &own, char *x)
+stage_bf16(const SundogCudaLinear &p, const OwnColumns &own, char *x, Meanwhile meanwhile)
 {
     constexpr int at_once = 8;
-    int n_pieces = (own.end - own.first) / 8, n = n_pieces * p.n_tokens;
-    for (int first = threadIdx.x % 32; first < n; first += at_once * 32) {
+    int n_pieces = max((own.end - own.first) / 8, 1), n = (own.end - own.first) / 8 * p.n_tokens;
+    for (int base = 0; base < n || base == 0; base += at_once * 32) {
+        int first = base + threadIdx.x % 32;
         uint4 held[at_once];
 #pragma unroll
         for (int i = 0; i < at_once; i++) {
@@ -162,6 +166,8 @@ stage_bf16(const SundogCudaLinear &p, const OwnColumns &own, char *x)
                 held[i] = load_bf16_or_zero((const uint16_t *)p.x + (size_t)token * p.n_columns, k,
                                             p.n_columns);
         }
+        if (base == 0)
+            meanwhile();
 #pragma unroll
         for (int i = 0; i < at_once; i++) {
             int at = first + i * 32, token = at / n_pieces, k = own.first + at % n_pieces * 8;
@@ -194,21 +200,21 @@ stage_sums(const SundogCudaLinear &p, const OwnColumns &own, const char *x, floa
 }
 
 /* This warp's columns of all tokens, and of each its squares to `squares` [n_tokens, WARPS] where x is to be
- * normed. */
-template <int LAYOUT>
+ * normed. `meanwhile` is done once, after the first loads. */
+template <int LAYOUT, class Meanwhile>
 INLINE void
 stage_own(const SundogCudaLinear &p, const OwnColumns &own, const float4 (&weight)[HELD], char *x,
-          float *sums, float *squares)
+          float *sums, float *squares, Meanwhile meanwhile)
 {
     if (p.source == SUNDOG_CUDA_X_NORM) {
         for (int token = 0; token < p.n_tokens; token++) {
-            float sum = warp_sum(
-                stage_weighted<LAYOUT>(p, own, weight, token, x + token * x_stride<LAYOUT>(p)));
+            float sum = warp_sum(stage_weighted<LAYOUT>(
+                p, own, weight, token, x + token * x_stride<LAYOUT>(p), meanwhile));
             if (threadIdx.x % 32 == 0)
                 squares[token * WARPS + threadIdx.x / 32] = sum;
         }
     } else {
-        stage_bf16<LAYOUT>(p, own, x);
+        stage_bf16<LAYOUT>(p, own, x, meanwhile);
     }
     __syncwarp();
     if constexpr (LAYOUT == SUNDOG_LAYOUT_TILE16_Q4_1) {

@@ -12,6 +12,9 @@
 #include "kernels/cuda/ring.cuh"
 
 #define PANEL_ROWS 16
+/* Slots that are filled before the predecessor is waited for. The others follow once x is asked for, which would else
+ * come behind them where a block begins late. */
+#define EARLY_SLOTS 3
 
 /* One stretch of a panel's columns: what a slot holds. */
 struct Piece {
@@ -314,10 +317,6 @@ run_linear(const SundogCudaLinear &p)
               room.barriers + warp * MAX_SLOTS, p.n_slots);
     fill.init(fill, p);
     read = fill;
-    for (int i = 0; i < p.n_slots; i++) {
-        bool more = fill.next(piece);
-        ring_fill(ring, piece.from, more ? piece.n_bytes : 0);
-    }
     const OwnColumns columns = {read.begin * T::columns, read.end * T::columns};
     bool is_normed = p.source == SUNDOG_CUDA_X_NORM;
     float4 norm[HELD];
@@ -325,13 +324,25 @@ run_linear(const SundogCudaLinear &p)
         load_weights(p, norm);
     else if (is_normed)
         load_own_weights(p, columns, norm);
+    auto fill_slots = [&](int n) {
+        for (int i = 0; i < n; i++) {
+            bool more = fill.next(piece);
+            ring_fill(ring, piece.from, more ? piece.n_bytes : 0);
+        }
+    };
+    int n_early = min(p.n_slots, EARLY_SLOTS);
+    fill_slots(n_early);
     wait_for_predecessor();
     if (p.starts_late)
         start_dependents();
-    if constexpr (ROUNDED)
+    if constexpr (ROUNDED) {
+        fill_slots(p.n_slots - n_early);
         stage_x(p, norm, room);
-    else
-        stage_own<LAYOUT>(p, columns, norm, room.x, (float *)room.scales, room.sums);
+    } else {
+        stage_own<LAYOUT>(
+            p, columns, norm, room.x, (float *)room.scales, room.sums,
+            [&] { fill_slots(p.n_slots - n_early); });
+    }
     const float *squares = is_normed && !ROUNDED ? room.sums : nullptr;
     /* What this lane multiplies with, and what scales the two columns that its results lie in. */
     constexpr int lane_bytes = LAYOUT == SUNDOG_LAYOUT_TILE16_BF16 ? 4 : 16;
