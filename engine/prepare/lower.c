@@ -32,7 +32,7 @@ const char *const sundog_lower_modules[] = {
 
 #define NO_TOKENS_LIMIT INT32_MAX
 /* Rows up to which clusters are faster than a block a row, however they are sampled. */
-#define FEW_SAMPLED_ROWS 4
+#define FEW_SAMPLED_ROWS 16
 enum { ROPE_DIMS = 3 };
 
 static const SundogLoweringKind kinds[] = {

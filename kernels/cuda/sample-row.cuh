@@ -235,6 +235,18 @@ read_from(const Row &row, const T &value, int rank)
     return *(const volatile T *)other;
 }
 
+template <class T>
+INLINE void
+write_to(const Row &row, T &place, T value, int rank)
+{
+    T *other = &place;
+#if __CUDA_ARCH__ >= 900
+    if (row.n_blocks > 1)
+        asm volatile("mapa.u64 %0, %1, %2;" : "=l"(other) : "l"(&place), "r"(rank));
+#endif
+    *(volatile T *)other = value;
+}
+
 /* One value of each block. */
 template <class Fold>
 INLINE Sum
@@ -376,30 +388,51 @@ read_bin(const Row &row, const Room &room, int bin)
     return sum;
 }
 
-/* The bin that the cut is in, from the greatest down; and what of the wanted is left for it. */
+/* Of what each block gives, the sum over those before this one. */
+INLINE Sum
+sum_before(const Row &row, Sum own, Room &room)
+{
+    Sum sum = 0;
+    if (row.n_blocks == 1)
+        return 0;
+    row.turn ^= 1;
+    if (threadIdx.x == 0)
+        room.told[row.turn] = own;
+    sync_row(row);
+    for (int r = 0; r < row.rank; r++)
+        sum += read_from(row, room.told[row.turn], r);
+    return sum;
+}
+
+/* The bin that the cut is in, from the greatest down; and what of the wanted is left for it. Each block looks
+ * through its share of the bins, and whose the bin is tells all. */
 INLINE void
 find_bin(const Row &row, const Span &span, Room &room)
 {
-    constexpr int n = N_BINS / THREADS;
-    int first = N_BINS - 1 - (int)threadIdx.x * n;
-    Sum own = 0;
-    for (int i = 0; i < n; i++)
+    int share = N_BINS / row.n_blocks, n = (share + THREADS - 1) / THREADS;
+    int first = N_BINS - 1 - row.rank * share - (int)threadIdx.x * n;
+    Sum own = 0, all = 0;
+    for (int i = 0; i < n && (int)threadIdx.x * n < share; i++)
         own += read_bin(row, room, first - i);
-    Sum before = scan_warp(own);
+    Sum before = scan_warp(own) - own;
     if (threadIdx.x % 32 == 31)
-        room.warps[threadIdx.x / 32] = before;
+        room.warps[threadIdx.x / 32] = before + own;
     __syncthreads();
     for (int w = 0; w < (int)threadIdx.x / 32; w++)
         before += room.warps[w];
-    before -= own;
+    for (int w = 0; w < WARPS && row.n_blocks > 1; w++)
+        all += room.warps[w];
+    before += sum_before(row, all, room);
     if (before < span.wanted && span.wanted <= before + own) {
         Sum left = span.wanted - before;
-        while (read_bin(row, room, first) < left)
+        while (n > 1 && read_bin(row, room, first) < left)
             left -= read_bin(row, room, first--);
-        room.digit = first;
-        room.wanted = left;
+        for (int r = 0; r < row.n_blocks; r++) {
+            write_to(row, room.digit, first, r);
+            write_to(row, room.wanted, left, r);
+        }
     }
-    __syncthreads();
+    sync_row(row);
 }
 
 /* Leaves one digit's keys of the span. `visit` calls what it is given with keys and functions that weigh. */
@@ -426,7 +459,7 @@ narrow(const Row &row, Span &span, Room &room, Visit visit)
     span.low += (uint64_t)room.digit << shift;
     span.high = min((Sum)span.high, (Sum)(span.low + (((uint64_t)1 << shift) - 1)));
     span.wanted = room.wanted;
-    sync_row(row);
+    __syncthreads();
 }
 
 /* Draws the span together around the keys in it that have weight, and keeps their tokens apart where they are
