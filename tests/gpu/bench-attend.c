@@ -1,5 +1,5 @@
 /*
- * Times of attention of any heads: decoding beside the time that its keys and values take at the read limit,
+ * Times of attention of any heads by attend.cu, and of prompts by flash.cu too: decoding beside the time that its keys and values take at the read limit,
  * and prompts in operations a second. bench-attend [TB/s]. Pages are taken in turn from several pools, so that
  * they come from memory and not from the cache; a launch takes the host about 4 us, the least that is seen.
  */
@@ -32,6 +32,7 @@ static const Shape shapes[] = {
     {"latents", 576, 128, 1, 0, 1, 4096, 1, {8, 16, 32}},
     {"latents", 576, 16, 1, 0, 1, 4096, 1, {8, 16, 32}},
     {"latents", 576, 128, 1, 0, 8, 4096, 1, {1, 4, 8}},
+    {"Gemma 3 1B", 256, 4, 1, 0, 1, 2048, 2048, {1}},
     {"Gemma 3 12B", 256, 16, 8, 0, 1, 2048, 2048, {1}},
     {"Gemma 3 12B", 256, 16, 8, 1024, 1, 8192, 2048, {1}},
     {"heads of 128", 128, 32, 8, 0, 1, 2048, 2048, {1}},
@@ -118,6 +119,67 @@ report(const Bench *bench, const Shape *shape, int n_splits, double us)
     g_print("  %d: %.1f us (%.1f by bytes)", n_splits, us, n_bytes / bench->limit / 1e6);
 }
 
+/* Pages as rows of so many elements, in boxes of 64 of them and so many rows. */
+static SundogCudaTensorMap
+describe(Bench *bench, CUdeviceptr pages, size_t n_bytes, int row, int box_rows)
+{
+    SundogCudaTensorMap map;
+    g_autoptr(GError) error = NULL;
+    const uint64_t extents[2] = {(uint64_t)row, n_bytes / 2 / (uint64_t)row};
+    const uint64_t strides[1] = {extents[0] * 2};
+    const uint32_t box[2] = {64, (uint32_t)box_rows}, steps[2] = {1, 1};
+    const SundogCudaDriver *driver = bench->runner.driver;
+    sundog_cuda_succeeded(driver,
+                          driver->tensor_map_encode(&map, SUNDOG_CUDA_MAP_BF16, 2,
+                                                    (void *)(uintptr_t)pages, extents, strides, box,
+                                                    steps, 0, SUNDOG_CUDA_MAP_SWIZZLE_128B,
+                                                    SUNDOG_CUDA_MAP_PROMOTE_256B, 0),
+                          "describing pages", &error);
+    g_assert_no_error(error);
+    return map;
+}
+
+/* Of prompts, over the first pool. */
+static double
+time_flash(Bench *bench, const Shape *shape, const SundogCudaAttend *attend, int n_tiles)
+{
+    int n_pairs = SUNDOG_ATTENTION_TILE_ROWS * (shape->n_heads / shape->n_kv_heads), n = 0;
+    int64_t n_pages = 1 + (int64_t)shape->n_sequences * count_pages(shape);
+    size_t pool = (size_t)(n_pages * shape->n_kv_heads * shape->head_dim * SUNDOG_PAGE_TOKENS * 2);
+    SundogCudaFlash flash = {
+        .k = describe(bench, bench->pools, pool, SUNDOG_PAGE_TOKENS, shape->head_dim),
+        .v = describe(bench, bench->pools + pool, pool, shape->head_dim, SUNDOG_PAGE_TOKENS),
+        .attention = {.qkv = (void *)attend->qkv,
+                      .page_table = attend->page_table,
+                      .tiles = attend->tiles,
+                      .o = attend->o,
+                      .n_heads = shape->n_heads,
+                      .n_kv_heads = shape->n_kv_heads,
+                      .head_dim = shape->head_dim,
+                      .sequence_pages = attend->sequence_pages,
+                      .n_splits = 1,
+                      .scale = attend->scale},
+        .window = shape->window};
+    g_autofree char *entry = g_strdup_printf("sundog_flash_%d", shape->head_dim);
+    const unsigned grid[3] = {
+        (unsigned)n_tiles,
+        (unsigned)(shape->n_kv_heads *
+                   ((n_pairs + SUNDOG_CUDA_FLASH_PAIRS - 1) / SUNDOG_CUDA_FLASH_PAIRS)),
+        1};
+    gint64 start = 0;
+    for (int round = 0; n == 0 || g_get_monotonic_time() - start < LEAST_US; round++) {
+        if (round == 1)
+            start = g_get_monotonic_time();
+        for (int c = 0; c < 16; c++)
+            product_runner_call_grid(
+                &bench->runner, "flash", entry, grid, SUNDOG_CUDA_FLASH_THREADS,
+                (unsigned)SUNDOG_CUDA_FLASH_SHARED_BYTES(shape->head_dim), &flash);
+        product_runner_wait(&bench->runner);
+        n += round >= 1 ? 16 : 0;
+    }
+    return (double)(g_get_monotonic_time() - start) / n;
+}
+
 static double
 time_launches(Bench *bench, const Shape *shape, SundogCudaAttend *attend, int n_tiles)
 {
@@ -192,6 +254,10 @@ bench_shape(Bench *bench, const Shape *shape)
                                    .n_splits = *n_splits,
                                    .scale = 1 / sqrtf((float)shape->head_dim)};
         report(bench, shape, *n_splits, time_launches(bench, shape, &attend, n_tiles));
+        if (shape->n_rows > 1 && shape->head_dim <= 256) {
+            g_print("  by flash:");
+            report(bench, shape, 1, time_flash(bench, shape, &attend, n_tiles));
+        }
     }
     if (shape->n_rows == 1)
         g_print("\n");
