@@ -44,6 +44,13 @@ const SundogHfTensor sundog_hf_common_tensors[] = {
     {"model.norm.weight",                               "output_norm.weight"},
     {"model.norm.bias",                                 "output_norm.bias"},
     {"lm_head.weight",                                  "output.weight"},
+    /* Of a layer behind the last that guesses tokens; its embedding and head are copies of the model's own. */
+    {"model.layers.%u.eh_proj.weight",                  "blk.%u.nextn.eh_proj.weight"},
+    {"model.layers.%u.enorm.weight",                    "blk.%u.nextn.enorm.weight"},
+    {"model.layers.%u.hnorm.weight",                    "blk.%u.nextn.hnorm.weight"},
+    {"model.layers.%u.shared_head.norm.weight",         "blk.%u.nextn.shared_head_norm.weight"},
+    {"model.layers.%u.embed_tokens.weight",             NULL},
+    {"model.layers.%u.shared_head.head.weight",         NULL},
     {"model.layers.%u.input_layernorm.weight",          "blk.%u.attn_norm.weight"},
     {"model.layers.%u.input_layernorm.bias",            "blk.%u.attn_norm.bias"},
     {"model.layers.%u.self_attn.q_proj.weight",         "blk.%u.attn_q.weight"},

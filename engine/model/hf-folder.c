@@ -19,6 +19,7 @@
 
 /* The largest published tokenizer.json has some 40 megabytes. */
 #define MAX_TEXT_BYTES (256u << 20)
+#define MAX_DRAFT_LAYERS 16
 
 /* The texts of a folder, in the order of their names. X(PLACE, name, required) */
 #define TEXTS(X)                                           \
@@ -161,6 +162,18 @@ find_quantization(JsonObject *config)
     return NULL;
 }
 
+/* GGUF counts the layers behind the last, which guess tokens, among all. */
+static void
+count_draft_layers(SundogSource *source, JsonObject *text, uint64_t n_layers)
+{
+    static const char own_name[] = "config.json: num_nextn_predict_layers";
+    double n = sundog_json_get_number(text, "num_nextn_predict_layers", 0);
+    if (!(n >= 1 && n <= MAX_DRAFT_LAYERS) || n_layers == 0)
+        return;
+    sundog_source_set_uint(source, "block_count", own_name, n_layers + (uint64_t)n);
+    sundog_source_set_uint(source, "nextn_predict_layers", own_name, (uint64_t)n);
+}
+
 static bool
 fill(SundogSource *source, const SundogHfFolder *folder, const SundogHfFamily *family,
      GError **error)
@@ -182,9 +195,7 @@ fill(SundogSource *source, const SundogHfFolder *folder, const SundogHfFamily *f
     if (sundog_source_get_uint(source, "altup.num_inputs", &options.n_further_streams) &&
         options.n_further_streams > 0)
         options.n_further_streams--;
-    double n_predicting = sundog_json_get_number(text, "num_nextn_predict_layers", 0);
-    options.n_predicting_layers =
-        n_predicting >= 1 && n_predicting <= 16 ? (uint64_t)n_predicting : 0;
+    count_draft_layers(source, text, options.n_layers);
     return sundog_hf_tensors_read(source, &options, error) &&
            (folder->modules == NULL || sundog_hf_modules_read(folder->modules, source, error));
 }

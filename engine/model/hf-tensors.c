@@ -178,14 +178,6 @@ take_rows(Mapping *mapping, const SundogHfTensor *rows, const Pattern *pattern,
     return true;
 }
 
-/* Layers behind the last, which predict further tokens and are not read. */
-static bool
-is_of_predicting_layer(const Mapping *mapping, const Pattern *pattern)
-{
-    return pattern->layer != NO_NUMBER && pattern->layer >= mapping->options->n_layers &&
-           pattern->layer - mapping->options->n_layers < mapping->options->n_predicting_layers;
-}
-
 static bool
 take_weight(Mapping *mapping, const SundogSourceTensor *found, GError **error)
 {
@@ -193,8 +185,7 @@ take_weight(Mapping *mapping, const SundogSourceTensor *found, GError **error)
     bool is_known = false;
     pattern_init(&pattern, found->own_name);
     g_autofree char *text = pattern.text;
-    if (is_of_predicting_layer(mapping, &pattern) ||
-        (mapping->options->is_tied && strcmp(text, "lm_head.weight") == 0))
+    if (mapping->options->is_tied && strcmp(text, "lm_head.weight") == 0)
         return true;
     if (!take_rows(mapping, mapping->options->family->tensors, &pattern, found, &is_known, error))
         return false;

@@ -17,9 +17,8 @@ typedef struct {
     uint64_t n_experts;
     uint64_t n_further_streams; /* of a residual that has several, beside the first */
     uint64_t n_layers;
-    SundogHfGroups groups;        /* of rows, where the family has such a matrix */
-    uint64_t n_predicting_layers; /* behind the last one, left out */
-    JsonObject *quantization;     /* what config.json says of it, or NULL */
+    SundogHfGroups groups;    /* of rows, where the family has such a matrix */
+    JsonObject *quantization; /* what config.json says of it, or NULL */
 } SundogHfTensorOptions;
 
 /* Adds all tensors to the source. One whose name no row has gets its own name, so that nobody claims

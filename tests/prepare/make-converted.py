@@ -309,6 +309,7 @@ SAVED = {
                    'layer_types': ['sliding_attention', 'full_attention', 'sliding_attention', 'full_attention'],
                    'sliding_window': 20, 'final_logit_softcapping': 3.0, 'attention_k_eq_v': True,
                    'hidden_size_per_layer_input': 4, 'vocab_size_per_layer_input': VOCABULARY}),
+    'hf-glm4moe-draft': FAMILIES['glm4moe-draft'],
     'hf-glm4': ('Glm4', 'Glm4ForCausalLM', {**SMALL, 'partial_rotary_factor': 0.5, 'attention_bias': True}),
     'hf-granite': ('Granite', 'GraniteForCausalLM',
                    {**SMALL, 'attention_multiplier': 0.3, 'embedding_multiplier': 12.0,
@@ -797,13 +798,16 @@ def make(output, name):
     if name in SAVED:
         folder = os.path.join(output, name)
         parts = {}
+        draft = Draft(model).eval() if name.endswith('-draft') else None
         with torch.no_grad():
             for parameter in [*model.parameters(), *(b for n, b in model.named_buffers() if 'scalar' in n)]:
                 parameter.copy_(parameter.half().float())
             if name in QUANTIZERS:
                 parts, quantization = QUANTIZERS[name](model)
-        write_numbers(folder + '.json', model)
+        write_numbers(folder + '.json', model, draft)
         model.half().save_pretrained(folder)
+        if draft:
+            add_draft(folder, draft.half())
         if name == 'hf-qwen3vlmoe':
             transpose_experts(folder)
         if name == 'hf-gemma3n':  # as it is published, though nothing is scaled by it

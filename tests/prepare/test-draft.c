@@ -35,7 +35,9 @@ test_logits(gconstpointer name)
     CoreRunner runner;
     Fixture fixture;
     g_autofree char *json = g_strdup_printf("tiny/%s.json", (const char *)name);
-    g_autofree char *gguf = g_strdup_printf("tiny/%s.gguf", (const char *)name);
+    /* A folder of that name, or a file. */
+    g_autofree char *gguf = g_strdup_printf(
+        g_str_has_prefix(name, "hf-") ? "tiny/%s" : "tiny/%s.gguf", (const char *)name);
     g_autofree char *path = fixture_dup_path(gguf);
     g_autoptr(JsonNode) node = fixture_load(json);
     fixture_init(&fixture, json_node_get_object(node));
@@ -64,6 +66,7 @@ main(int argc, char *argv[])
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_data_func("/draft/glm4moe", "glm4moe-draft", test_logits);
+    g_test_add_data_func("/draft/folder", "hf-glm4moe-draft", test_logits);
     g_test_add_data_func("/draft/qwen3next", "qwen3next-draft", test_logits);
     return g_test_run();
 }
