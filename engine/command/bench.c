@@ -75,11 +75,9 @@ find_share(const char *word, const SundogBenchmarkRow *row, SundogShare *share, 
 {
     *share = (SundogShare){0};
     g_autoptr(SundogLibrary) library = sundog_library_open(error);
-    g_autoptr(SundogLibraryEntry) entry =
-        library != NULL ? sundog_words_find_core(library, word, error) : NULL;
+    g_autoptr(SundogLibraryEntry) entry = NULL;
     g_autoptr(SundogCore) core =
-        entry != NULL ? sundog_core_open(entry->path, sundog_library_get_keyring(library), error)
-                      : NULL;
+        library != NULL ? sundog_words_open_core(library, word, &entry, error) : NULL;
     return core != NULL &&
            (sundog_core_is_for_host(core) ||
             sundog_share_find(core, row->n_decode, row->decode.median, share, error));
@@ -172,11 +170,9 @@ tell_ablation(const char *word)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(SundogLibrary) library = sundog_library_open(&error);
-    g_autoptr(SundogLibraryEntry) entry =
-        library != NULL ? sundog_words_find_core(library, word, &error) : NULL;
+    g_autoptr(SundogLibraryEntry) entry = NULL;
     g_autoptr(SundogCore) core =
-        entry != NULL ? sundog_core_open(entry->path, sundog_library_get_keyring(library), &error)
-                      : NULL;
+        library != NULL ? sundog_words_open_core(library, word, &entry, &error) : NULL;
     SundogAblation ablation;
     if (core == NULL || !sundog_ablation_measure(core, &ablation, &error))
         return sundog_terminal_fail(error);

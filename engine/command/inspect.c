@@ -187,11 +187,9 @@ run(char **words, unsigned n_words)
         return SUNDOG_EXIT_USAGE;
     }
     g_autoptr(SundogLibrary) library = sundog_library_open(&error);
-    g_autoptr(SundogLibraryEntry) entry =
-        library != NULL ? sundog_words_find_core(library, words[0], &error) : NULL;
+    g_autoptr(SundogLibraryEntry) entry = NULL;
     g_autoptr(SundogCore) core =
-        entry != NULL ? sundog_core_open(entry->path, sundog_library_get_keyring(library), &error)
-                      : NULL;
+        library != NULL ? sundog_words_open_core(library, words[0], &entry, &error) : NULL;
     if (core == NULL)
         return sundog_terminal_fail(error);
     if (dot || program_name != NULL)

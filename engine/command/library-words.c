@@ -20,6 +20,19 @@ sundog_words_find_core(SundogLibrary *library, const char *name, GError **error)
     return NULL;
 }
 
+SundogCore *
+sundog_words_open_core(SundogLibrary *library, const char *name, SundogLibraryEntry **entry,
+                       GError **error)
+{
+    g_autoptr(SundogLibraryEntry) found = sundog_words_find_core(library, name, error);
+    if (found == NULL)
+        return NULL;
+    SundogCore *core = sundog_core_open(found->path, sundog_library_get_keyring(library), error);
+    if (core != NULL)
+        *entry = g_steal_pointer(&found);
+    return core;
+}
+
 SundogLibraryEntry *
 sundog_words_find_model(SundogLibrary *library, const char *name, GError **error)
 {
