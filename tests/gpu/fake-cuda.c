@@ -219,7 +219,7 @@ parameter_bytes(CUfunction function)
                  {"sundog_rms_norm", sizeof(SundogCudaRmsNorm)},
                  {"sundog_gather_rows", sizeof(SundogCudaGatherRows)},
                  {"sundog_sample", sizeof(SundogCudaSample)},
-                 {"sundog_attend_", sizeof(SundogCudaAttend)},
+                 {"sundog_sample_cluster", sizeof(SundogCudaSample)},
                  {"sundog_short_conv", sizeof(SundogCudaShortConv)},
                  {"sundog_gated_delta_", sizeof(SundogCudaHeadState)},
                  {"sundog_state_space_", sizeof(SundogCudaHeadState)},
