@@ -482,7 +482,7 @@ template <class C>
 INLINE void
 init_barriers(const SundogCudaChain &p, ChainHead *head)
 {
-    head->waits = 0;
+    head->waits = 1; /* until the first x is there */
     for (int i = 0; i < p.n_stages; i++) {
         barrier_init(barrier_of(head->full, i), 1);
         barrier_init(barrier_of(head->empty, i), C::slots);
