@@ -1,4 +1,5 @@
-/* One launch an operation: a block a token, an entry of the work list, or 16 rows of a weight and an entry. */
+/* One launch an operation: a block a token, an entry of the work list, 16 rows of a weight and an entry, or a
+ * tile of both. */
 
 #include "engine/prepare/lower-experts.h"
 
@@ -105,12 +106,75 @@ typedef struct {
 static const ExpertProduct gated = {"sundog_gated_experts_", 2, 3, 5, 6};
 static const ExpertProduct plain = {"sundog_experts_", 1, 2, 3, 4};
 
+/* Rows of an expert from which on tiles pay, and those from which on the largest does, as measured on an H200. */
+#define TILES_PAY_ROWS 20
+#define LARGEST_PAYS_ROWS 100
+
+/* Rows that each expert has in a step as large as the variant allows, were they alike for all. */
+static int64_t
+estimate_rows(const SundogLowering *lowering, SundogBufferId work, int64_t n_experts)
+{
+    SundogShape shape = *sundog_program_get_bounds(lowering->program);
+    shape.values[SUNDOG_VARIABLE_TOKENS] =
+        MIN(lowering->kind->max_tokens, shape.values[SUNDOG_VARIABLE_TOKENS]);
+    int64_t n_entries = sundog_expression_evaluate(
+        sundog_launch_list_get_expressions(lowering->list), get_rows(lowering, work), &shape);
+    /* As experts.h counts them: full ones, and one more for each expert. */
+    return (n_entries - n_experts) * SUNDOG_TILE_TOKENS / n_experts;
+}
+
+/* The tile for a variant; NULL where an entry at a time does as well. Quantized gate and up are unpacked at once,
+ * which leaves registers for few rows. */
+static const SundogCudaWideTile *
+choose_tile(const SundogLowering *lowering, const SundogOperation *operation, SundogBufferId work)
+{
+    static const SundogCudaWideTile tiles[] = {SUNDOG_CUDA_WIDE_TILES(SUNDOG_CUDA_WIDE_TILE)};
+    bool is_quantized = sundog_lowering_get_buffer(lowering, operation->arguments[1])->layout !=
+                        SUNDOG_LAYOUT_TILE16_BF16;
+    bool is_gated = operation->kind == SUNDOG_OP_LINEAR_GATED_EXPERTS;
+    int64_t n_rows = estimate_rows(lowering, work, operation->parameters[0].i);
+    int wanted = is_gated && is_quantized ? 32 : n_rows < LARGEST_PAYS_ROWS ? 64 : 128;
+    size_t found = 0;
+    if (n_rows < TILES_PAY_ROWS)
+        return NULL;
+    while (tiles[found].tokens != wanted)
+        found++;
+    return &tiles[found];
+}
+
+/* Blocks for an entry each, or for the tiles that begin in a stretch of the work list. */
+static void
+set_grid(SundogLowering *lowering, SundogDraft *draft, const SundogCudaWideTile *tile,
+         bool is_gated, SundogLayout layout, SundogExpression n_entries)
+{
+    int32_t n_panels = draft->parameters.expert_linear.n_rows / SUNDOG_PANEL_ROWS;
+    if (tile == NULL) {
+        draft->launch.n_threads = SUNDOG_CUDA_EXPERT_THREADS;
+        draft->launch.grid[0] = sundog_lowering_constant(lowering, n_panels);
+        draft->launch.grid[1] = n_entries;
+        return;
+    }
+    int row_panels = sundog_cuda_wide_row_panels(tile, is_gated);
+    draft->launch.module = "expert-tiles";
+    draft->launch.n_threads = SUNDOG_CUDA_LINEAR_THREADS;
+    draft->launch.n_shared_bytes =
+        sundog_cuda_wide_shared_bytes(tile, is_gated, (int)sundog_tile_block_columns(layout),
+                                      (int)sundog_tile_block_bytes(layout));
+    draft->launch.grid[0] =
+        sundog_lowering_constant(lowering, (n_panels + row_panels - 1) / row_panels);
+    draft->launch.grid[1] = sundog_lowering_binary(
+        lowering, SUNDOG_EXPRESSION_CEIL_DIV, n_entries,
+        sundog_lowering_constant(lowering, SUNDOG_CUDA_TILE_ENTRIES(tile->tokens)));
+    draft->launch.grid[2] = sundog_lowering_constant(lowering, SUNDOG_CUDA_EXPERT_SHARES);
+}
+
 static void
 lower_product(SundogLowering *lowering, uint32_t index, const SundogOperation *operation,
               const ExpertProduct *product)
 {
     SundogDraft draft;
     const SundogBufferId *a = operation->arguments;
+    const SundogCudaWideTile *tile = choose_tile(lowering, operation, a[product->work]);
     sundog_draft_begin(lowering, &draft, index, 1, "experts", sizeof(SundogCudaExpertLinear));
     SundogCudaExpertLinear *linear = &draft.parameters.expert_linear;
     *linear = (SundogCudaExpertLinear){
@@ -127,14 +191,19 @@ lower_product(SundogLowering *lowering, uint32_t index, const SundogOperation *o
     }
     SUNDOG_DRAFT_READ(SundogCudaExpertLinear, work, a[product->work]);
     SUNDOG_DRAFT_WRITE(SundogCudaExpertLinear, y, a[product->y]);
-    draft.launch.n_threads = SUNDOG_CUDA_EXPERT_THREADS;
-    draft.launch.grid[0] = sundog_lowering_constant(lowering, linear->n_rows / SUNDOG_PANEL_ROWS);
-    draft.launch.grid[1] = get_rows(lowering, a[product->work]);
+    SUNDOG_DRAFT_VALUE(SundogCudaExpertLinear, n_entries, get_rows(lowering, a[product->work]));
+    set_grid(lowering, &draft, tile, product->n_matrices == 2,
+             sundog_lowering_get_buffer(lowering, a[1])->layout,
+             get_rows(lowering, a[product->work]));
     if (linear->n_columns % 8 != 0)
         sundog_lowering_fail(lowering, "experts of %d columns, not a multiple of 8",
                              linear->n_columns);
     g_autofree char *entry =
         g_strconcat(product->entry, sundog_lowering_get_layout_suffix(lowering, a[1]), NULL);
+    if (tile != NULL) {
+        g_autofree char *of_entries = g_steal_pointer(&entry);
+        entry = g_strdup_printf("%s_%d", of_entries, tile->tokens);
+    }
     sundog_draft_finish(lowering, &draft, entry);
 }
 

@@ -282,18 +282,10 @@ lower_narrow(SundogLowering *lowering, uint32_t index, const Product *product)
 
 /* More tokens, any target */
 
-typedef struct {
-    int64_t tokens, by_panels, by_columns, by_tokens, groups, chunk, stages;
-} WideTile;
-
-static const WideTile *
+static const SundogCudaWideTile *
 choose_wide_tile(const SundogLowering *lowering)
 {
-    static const WideTile tiles[] = {
-#define X(...) {__VA_ARGS__},
-        SUNDOG_CUDA_WIDE_TILES(X)
-#undef X
-    };
+    static const SundogCudaWideTile tiles[] = {SUNDOG_CUDA_WIDE_TILES(SUNDOG_CUDA_WIDE_TILE)};
     /* The largest tile pays only where there are many of it, and adds up in another order. */
     int64_t n_tokens = lowering->kind->max_tokens;
     bool is_limited = n_tokens <= 256 || lowering->kind->is_alike;
@@ -303,24 +295,20 @@ choose_wide_tile(const SundogLowering *lowering)
     return &tiles[i];
 }
 
-/* Grid and shared memory as wide.cuh lays it out. */
 static void
 lower_wide(SundogLowering *lowering, uint32_t index, const Product *product)
 {
     SundogDraft draft;
-    const WideTile *tile = choose_wide_tile(lowering);
-    int64_t n_panels = tile->by_panels * (product->is_gated || tile->by_columns == 1 ? 2 : 1);
-    int64_t row_panels = product->is_gated ? tile->by_panels : n_panels;
-    int64_t stage = n_panels * (tile->chunk / sundog_tile_block_columns(product->layout)) *
-                        (int64_t)sundog_tile_block_bytes(product->layout) +
-                    tile->tokens * tile->chunk * 2;
-    int64_t sums = tile->by_columns * n_panels * tile->tokens * SUNDOG_PANEL_ROWS * 4;
-    g_autofree char *suffix = g_strdup_printf("%" G_GINT64_FORMAT, tile->tokens);
+    const SundogCudaWideTile *tile = choose_wide_tile(lowering);
+    int64_t row_panels = sundog_cuda_wide_row_panels(tile, product->is_gated);
+    g_autofree char *suffix = g_strdup_printf("%d", tile->tokens);
     sundog_draft_begin(lowering, &draft, index, 1, "wide", sizeof(SundogCudaLinear));
     set_parameters(lowering, product, &draft, 0, &draft.parameters.linear);
     add_source(lowering, product, &draft);
     draft.launch.n_threads = SUNDOG_CUDA_LINEAR_THREADS;
-    draft.launch.n_shared_bytes = (uint32_t)MAX(tile->stages * ((stage + 127) / 128 * 128), sums);
+    draft.launch.n_shared_bytes = sundog_cuda_wide_shared_bytes(
+        tile, product->is_gated, (int)sundog_tile_block_columns(product->layout),
+        (int)sundog_tile_block_bytes(product->layout));
     draft.launch.grid[0] =
         sundog_lowering_constant(lowering, (product->n_panels + row_panels - 1) / row_panels);
     draft.launch.grid[1] = divide_tokens(lowering, product, tile->tokens);

@@ -26,9 +26,9 @@
 #include <string.h>
 
 const char *const sundog_lower_modules[] = {
-    "attend", "attention", "chain",     "cluster", "decode",    "elements",   "experts",
-    "flash",  "latent",    "linear",    "pool",    "recurrent", "rope-cache", "rows",
-    "sample", "step",      "warpgroup", "wide",    NULL};
+    "attend",  "attention", "chain",  "cluster",   "decode", "elements",  "expert-tiles",
+    "experts", "flash",     "latent", "linear",    "pool",   "recurrent", "rope-cache",
+    "rows",    "sample",    "step",   "warpgroup", "wide",   NULL};
 
 #define NO_TOKENS_LIMIT INT32_MAX
 /* Rows up to which clusters are faster than a block a row, however they are sampled. */

@@ -60,6 +60,39 @@ typedef enum {
     X(64, 2, 4, 1, 8, 256, 3)     \
     X(128, 4, 1, 2, 8, 64, 4)
 
+/* A tile as data: {SUNDOG_CUDA_WIDE_TILES(SUNDOG_CUDA_WIDE_TILE)} are all. */
+typedef struct {
+    int tokens, by_panels, by_columns, by_tokens, groups, chunk, stages;
+} SundogCudaWideTile;
+
+#define SUNDOG_CUDA_WIDE_TILE(...) {__VA_ARGS__},
+
+/* Panels of weights in a tile; of results, of which gate and up together make one. */
+static inline int
+sundog_cuda_wide_panels(const SundogCudaWideTile *tile, bool is_gated)
+{
+    return tile->by_panels * (is_gated || tile->by_columns == 1 ? 2 : 1);
+}
+
+static inline int
+sundog_cuda_wide_row_panels(const SundogCudaWideTile *tile, bool is_gated)
+{
+    return is_gated ? tile->by_panels : sundog_cuda_wide_panels(tile, false);
+}
+
+/* Shared memory of a block, as wide.cuh lays it out; a block of the layout is so large. */
+static inline uint32_t
+sundog_cuda_wide_shared_bytes(const SundogCudaWideTile *tile, bool is_gated, int block_columns,
+                              int block_bytes)
+{
+    int n_panels = sundog_cuda_wide_panels(tile, is_gated);
+    int stage =
+        n_panels * (tile->chunk / block_columns) * block_bytes + tile->tokens * tile->chunk * 2;
+    int ring = tile->stages * ((stage + 127) / 128 * 128);
+    int sums = tile->by_columns * n_panels * tile->tokens * 16 * 4;
+    return (uint32_t)(ring > sums ? ring : sums);
+}
+
 /* Products by warpgroups. Columns of a chunk: what one stage of the rings holds. */
 #define SUNDOG_CUDA_GROUP_CHUNK 64
 /* Tiles: X(tokens, by columns, by blocks, kinds). So many warpgroups of so many blocks, which are a cluster,
@@ -374,7 +407,14 @@ typedef struct {
     int32_t n_columns;
     int32_t n_rows; /* of one expert */
     int32_t function;
+    int32_t n_entries; /* W */
 } SundogCudaExpertLinear;
+
+/* Tiles for many rows an expert, of SUNDOG_CUDA_WIDE_TILES those of so many tokens: a tile has as many whole
+ * entries of the work list as fit in it. Blocks that share a stretch of the list as long as a tile. */
+#define SUNDOG_CUDA_EXPERT_TILES(X) X(32) X(64) X(128)
+#define SUNDOG_CUDA_TILE_ENTRIES(tokens) ((tokens) / 6)
+#define SUNDOG_CUDA_EXPERT_SHARES 2
 
 typedef struct {
     const void *x;        /* f32 [A, N] */

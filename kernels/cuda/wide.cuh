@@ -130,9 +130,11 @@ load_group(uint32_t (&a)[2][4], Scales &scales, const char *panel, int k)
     }
 }
 
+/* The first n_groups groups of 8 tokens; the others keep their sums. */
 template <class W>
 INLINE void
-multiply_group(float (&y)[W::mp][W::nt][4], const char *weights, uint32_t x, int first_token, int k)
+multiply_group(float (&y)[W::mp][W::nt][4], const char *weights, uint32_t x, int first_token, int k,
+               int n_groups)
 {
     constexpr bool is_scaled = W::T::is_scaled;
     constexpr bool has_minima = W::layout == SUNDOG_LAYOUT_TILE16_Q4_1;
@@ -146,6 +148,8 @@ multiply_group(float (&y)[W::mp][W::nt][4], const char *weights, uint32_t x, int
     for (int n = 0; n < W::nt; n++) {
         uint32_t b[4];
         float sum[4] = {0, 0, 0, 0};
+        if (n >= n_groups)
+            break;
         load_tokens<W>(b, x, first_token + n * 8, k);
         if constexpr (has_minima) {
             multiply_add(sum, ones, b[0], b[1]);
@@ -229,29 +233,21 @@ store_sums(const SundogCudaLinear &p, const WideTask &task, const float *parts)
     }
 }
 
-template <class W>
+/* The task's sums into shared memory, where a block may come from another task. x is there once ready() has
+ * returned; weights are loaded before. */
+template <class W, class Ready>
 INLINE void
-run_wide(const SundogCudaLinear &p)
+sum_tile(const SundogCudaLinear &p, const WideTask &task, int n_groups, char *shared, Ready ready)
 {
-    extern __shared__ __align__(128) char shared[];
     int warp = threadIdx.x / 32;
     int m_warp = warp % W::wm, n_warp = warp / W::wm % W::wn, k_warp = warp / (W::wm * W::wn);
     constexpr int own = W::chunk / W::wk;
     uint32_t base = shared_address(shared);
     int n_chunks = (p.n_columns + W::chunk - 1) / W::chunk;
     float y[W::mp][W::nt][4] = {};
-    WideTask task;
-    if (!p.starts_late)
-        start_dependents();
-    task.first_token = blockIdx.y * W::tokens;
-    task.n_blocks = (p.n_columns + W::T::columns - 1) / W::T::columns;
-    for (int panel = 0; panel < W::panels; panel++)
-        task.weights[panel] = find_panel<W>(p, panel);
     for (int i = 0; i < W::stages - 1 && i < n_chunks; i++)
         load_weights<W>(task, i, base + i * W::stage_bytes);
-    wait_for_predecessor();
-    if (p.starts_late)
-        start_dependents();
+    ready();
     for (int i = 0; i < W::stages - 1; i++) {
         if (i < n_chunks)
             load_x<W>(p, task, i, base + i * W::stage_bytes);
@@ -273,11 +269,30 @@ run_wide(const SundogCudaLinear &p)
 #pragma unroll 1
         for (int k = 0; k < own; k += GROUP)
             multiply_group<W>(y, weights, base + at + W::weight_bytes, n_warp * W::nt * 8,
-                              k_warp * own + k);
+                              k_warp * own + k, n_groups - n_warp * W::nt);
     }
     wait_for_copies<0>();
     __syncthreads();
     keep_sums<W>((float *)shared, y, m_warp, k_warp, n_warp);
     __syncthreads();
+}
+
+template <class W>
+INLINE void
+run_wide(const SundogCudaLinear &p)
+{
+    extern __shared__ __align__(128) char shared[];
+    WideTask task;
+    if (!p.starts_late)
+        start_dependents();
+    task.first_token = blockIdx.y * W::tokens;
+    task.n_blocks = (p.n_columns + W::T::columns - 1) / W::T::columns;
+    for (int panel = 0; panel < W::panels; panel++)
+        task.weights[panel] = find_panel<W>(p, panel);
+    sum_tile<W>(p, task, W::tokens / 8, shared, [&] {
+        wait_for_predecessor();
+        if (p.starts_late)
+            start_dependents();
+    });
     store_sums<W>(p, task, (const float *)shared);
 }
