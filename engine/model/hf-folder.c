@@ -163,15 +163,16 @@ find_quantization(JsonObject *config)
 }
 
 /* GGUF counts the layers behind the last, which guess tokens, among all. */
-static void
+static uint64_t
 count_draft_layers(SundogSource *source, JsonObject *text, uint64_t n_layers)
 {
     static const char own_name[] = "config.json: num_nextn_predict_layers";
     double n = sundog_json_get_number(text, "num_nextn_predict_layers", 0);
     if (!(n >= 1 && n <= MAX_DRAFT_LAYERS) || n_layers == 0)
-        return;
+        return 0;
     sundog_source_set_uint(source, "block_count", own_name, n_layers + (uint64_t)n);
     sundog_source_set_uint(source, "nextn_predict_layers", own_name, (uint64_t)n);
+    return (uint64_t)n;
 }
 
 static bool
@@ -195,7 +196,7 @@ fill(SundogSource *source, const SundogHfFolder *folder, const SundogHfFamily *f
     if (sundog_source_get_uint(source, "altup.num_inputs", &options.n_further_streams) &&
         options.n_further_streams > 0)
         options.n_further_streams--;
-    count_draft_layers(source, text, options.n_layers);
+    options.n_predicting_layers = count_draft_layers(source, text, options.n_layers);
     return sundog_hf_tensors_read(source, &options, error) &&
            (folder->modules == NULL || sundog_hf_modules_read(folder->modules, source, error));
 }

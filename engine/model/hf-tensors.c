@@ -43,6 +43,7 @@ typedef struct {
 typedef struct {
     const char *name;
     uint64_t n_parts;
+    bool is_of_model; /* not of a layer that guesses */
     GArray
         *parts; /* of SundogSourceTensor, by the expert's number; own_name is NULL where missing */
 } Group;
@@ -116,6 +117,15 @@ make_name(Mapping *mapping, const char *name, uint32_t layer)
     return sundog_source_own(mapping->source, made, g_free);
 }
 
+/* Layers behind the last, which guess tokens: without them the model is whole, and they may be unlike it, as where
+ * experts were cut out of the others alone. */
+static bool
+is_of_predicting_layer(const Mapping *mapping, const Pattern *pattern)
+{
+    return pattern->layer != NO_NUMBER && pattern->layer >= mapping->options->n_layers &&
+           pattern->layer - mapping->options->n_layers < mapping->options->n_predicting_layers;
+}
+
 /* --- Rows of the tables ------------------------------------------------------------------------- */
 
 static bool
@@ -136,6 +146,7 @@ add_to_group(Mapping *mapping, const SundogSourceTensor *tensor, const Pattern *
         group = g_new0(Group, 1);
         group->name = tensor->name;
         group->n_parts = n_parts;
+        group->is_of_model = !is_of_predicting_layer(mapping, pattern);
         group->parts = g_array_new(FALSE, TRUE, sizeof(SundogSourceTensor));
         g_hash_table_insert(mapping->groups, g_strdup(tensor->name), group);
     }
@@ -179,20 +190,30 @@ take_rows(Mapping *mapping, const SundogHfTensor *rows, const Pattern *pattern,
 }
 
 static bool
+take_pattern(Mapping *mapping, const SundogSourceTensor *found, const Pattern *pattern,
+             GError **error)
+{
+    const char *text = pattern->text;
+    bool is_known = false;
+    if (mapping->options->is_tied && strcmp(text, "lm_head.weight") == 0)
+        return true;
+    if (!take_rows(mapping, mapping->options->family->tensors, pattern, found, &is_known, error))
+        return false;
+    if (!is_known &&
+        !take_rows(mapping, sundog_hf_common_tensors, pattern, found, &is_known, error))
+        return false;
+    return is_known || is_of_predicting_layer(mapping, pattern) ||
+           add_tensor(mapping, found, error);
+}
+
+static bool
 take_weight(Mapping *mapping, const SundogSourceTensor *found, GError **error)
 {
     Pattern pattern;
-    bool is_known = false;
     pattern_init(&pattern, found->own_name);
     g_autofree char *text = pattern.text;
-    if (mapping->options->is_tied && strcmp(text, "lm_head.weight") == 0)
-        return true;
-    if (!take_rows(mapping, mapping->options->family->tensors, &pattern, found, &is_known, error))
-        return false;
-    if (!is_known &&
-        !take_rows(mapping, sundog_hf_common_tensors, &pattern, found, &is_known, error))
-        return false;
-    return is_known || add_tensor(mapping, found, error);
+    bool guesses = is_of_predicting_layer(mapping, &pattern);
+    return take_pattern(mapping, found, &pattern, guesses ? NULL : error) || guesses;
 }
 
 static bool
@@ -223,11 +244,13 @@ static bool
 join_groups(Mapping *mapping, GError **error)
 {
     GHashTableIter iter;
-    gpointer group;
+    gpointer value;
     g_hash_table_iter_init(&iter, mapping->groups);
-    while (g_hash_table_iter_next(&iter, NULL, &group))
-        if (!join_group(mapping, group, error))
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        const Group *group = value;
+        if (!join_group(mapping, group, group->is_of_model ? error : NULL) && group->is_of_model)
             return false;
+    }
     return true;
 }
 

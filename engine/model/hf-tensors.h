@@ -17,8 +17,9 @@ typedef struct {
     uint64_t n_experts;
     uint64_t n_further_streams; /* of a residual that has several, beside the first */
     uint64_t n_layers;
-    SundogHfGroups groups;    /* of rows, where the family has such a matrix */
-    JsonObject *quantization; /* what config.json says of it, or NULL */
+    uint64_t n_predicting_layers; /* behind the last one; what cannot be read of them is left out */
+    SundogHfGroups groups;        /* of rows, where the family has such a matrix */
+    JsonObject *quantization;     /* what config.json says of it, or NULL */
 } SundogHfTensorOptions;
 
 /* Adds all tensors to the source. One whose name no row has gets its own name, so that nobody claims

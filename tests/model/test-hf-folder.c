@@ -305,6 +305,24 @@ put_tensors(const Fixture *fixture, const char *from, const char *to)
     put(fixture, "model.safetensors", file, (gssize)n_bytes);
 }
 
+/* A layer that guesses may hold what is not known here, or experts that the model itself has not. */
+static void
+test_draft_layer(Fixture *fixture, gconstpointer data)
+{
+    static const char *const names[][2] = {
+        {"layers.1.mlp.up_proj.weight", "layers.2.experts.7.w.weight"},
+        {"layers.1.post_attention_layernorm.weight\"",
+         "layers.2.mlp.experts.7.gate_proj.weight\" "}};
+    put_config(fixture, "num_nextn_predict_layers", "1");
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        put_tensors(fixture, names[i][0], names[i][1]);
+        g_autoptr(GError) error = NULL;
+        g_autoptr(SundogModel) model = sundog_model_open(fixture->folder, &error);
+        g_assert_no_error(error);
+        g_assert_cmpuint(sundog_model_get_dimensions(model)->n_draft_layers, ==, 1);
+    }
+}
+
 static void
 test_tensors(Fixture *fixture, gconstpointer data)
 {
@@ -347,12 +365,16 @@ main(int argc, char **argv)
     static const struct {
         const char *path;
         void (*test)(Fixture *, gconstpointer);
-    } tests[] = {
-        {"/hf-folder/good", test_good},           {"/hf-folder/templates", test_templates},
-        {"/hf-folder/a10/numbers", test_numbers}, {"/hf-folder/large-numbers", test_large_numbers},
-        {"/hf-folder/sampling", test_sampling},   {"/hf-folder/settings", test_settings},
-        {"/hf-folder/a5/texts", test_texts},      {"/hf-folder/a9/tensors", test_tensors},
-        {"/hf-folder/a9/cut", test_cut}};
+    } tests[] = {{"/hf-folder/good", test_good},
+                 {"/hf-folder/templates", test_templates},
+                 {"/hf-folder/a10/numbers", test_numbers},
+                 {"/hf-folder/large-numbers", test_large_numbers},
+                 {"/hf-folder/sampling", test_sampling},
+                 {"/hf-folder/settings", test_settings},
+                 {"/hf-folder/a5/texts", test_texts},
+                 {"/hf-folder/a9/tensors", test_tensors},
+                 {"/hf-folder/draft-layer", test_draft_layer},
+                 {"/hf-folder/a9/cut", test_cut}};
     for (size_t i = 0; i < G_N_ELEMENTS(tests); i++)
         g_test_add(tests[i].path, Fixture, NULL, set_up, tests[i].test, tear_down);
     return g_test_run();
