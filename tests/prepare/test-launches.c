@@ -106,24 +106,6 @@ test_tiny(void)
         check_model(path, false);
 }
 
-/* Models that no kernel is for are refused by name, before anything is written. */
-static void
-test_refused(void)
-{
-    static const char *const names[][2] = {{"tiny/bf16-bias-linear.gguf", "not a multiple of 8"}};
-    if (skip_without_cubins())
-        return;
-    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
-        g_auto(SundogPlan) plan = {0};
-        g_autoptr(GError) error = NULL;
-        g_autofree char *path = fixture_dup_path(names[i][0]);
-        g_autoptr(SundogModel) model = sundog_model_open(path, NULL);
-        g_assert_false(sundog_plan_make(
-            &plan, model, &(SundogPrepareOptions){.name = "test", .target = TARGET}, &error));
-        g_assert_nonnull(strstr(error->message, names[i][1]));
-    }
-}
-
 /* Lets all attention read queries alone, as layers do that attend to another layer's keys and values. */
 static void
 take_queries_alone(SundogProgram *program)
@@ -435,7 +417,6 @@ main(int argc, char **argv)
     g_test_add_func("/launches/queries-alone", test_queries_alone);
     g_test_add_func("/launches/smollm2", test_smollm2);
     g_test_add_func("/launches/tiny", test_tiny);
-    g_test_add_func("/launches/refused", test_refused);
     g_test_add_func("/launches/wrong", test_wrong);
     g_test_add_func("/launches/overlap", test_overlap);
     g_test_add_func("/launches/hostile", test_hostile);
