@@ -386,8 +386,10 @@ choose_attend_splits(const SundogLowering *lowering, const SundogOperation *oper
         sundog_program_get_bounds(lowering->program)->values[SUNDOG_VARIABLE_SEQUENCE_PAGES];
     if (span > 0)
         n_pages = MIN(n_pages, (span + SUNDOG_PAGE_TOKENS - 2) / SUNDOG_PAGE_TOKENS + 1);
-    return CLAMP(SOME_BLOCKS / (lowering->kind->max_tokens * p[1].i), 1,
-                 MIN(n_pages, SUNDOG_CUDA_ATTEND_SPLITS));
+    /* Latents leave parts so large that merging more of them costs more than it saves. */
+    int64_t most = p[HEAD_DIM].i == SUNDOG_CUDA_ATTEND_LATENT ? SUNDOG_CUDA_ATTEND_SPLITS / 2
+                                                              : SUNDOG_CUDA_ATTEND_SPLITS;
+    return CLAMP(SOME_BLOCKS / (lowering->kind->max_tokens * p[1].i), 1, MIN(n_pages, most));
 }
 
 static void
