@@ -410,7 +410,9 @@ template <class P>
 INLINE void
 score(const SundogCudaAttend &p, const Rooms &rooms, uint32_t keys, float (&s)[2][4])
 {
-    constexpr int n_unrolled = !P::is_full ? 1 : P::pairs > WARP_PAIRS ? 4 : 8;
+    constexpr int n_most =
+        P::threads > 256 && P::C >= 256 ? 2 : 4; /* else registers do not suffice */
+    constexpr int n_unrolled = !P::is_full ? 1 : P::pairs > WARP_PAIRS ? n_most : 8;
     float sums[2][2][4] = {};
     int n_steps = (find_head_dim<P>(p) + 15) / 16;
 #pragma unroll n_unrolled
