@@ -16,6 +16,9 @@
     {"model.layers.%u.post_attention_layernorm.weight", "blk.%u.post_attention_norm.weight", SUNDOG_HF_PLUS_ONE}, \
     {"model.layers.%u.self_attn.q_norm.weight",         "blk.%u.attn_q_norm.weight", SUNDOG_HF_PLUS_ONE},      \
     {"model.layers.%u.self_attn.k_norm.weight",         "blk.%u.attn_k_norm.weight", SUNDOG_HF_PLUS_ONE},      \
+    {"model.layers.%u.enorm.weight",                    "blk.%u.nextn.enorm.weight", SUNDOG_HF_PLUS_ONE},      \
+    {"model.layers.%u.hnorm.weight",                    "blk.%u.nextn.hnorm.weight", SUNDOG_HF_PLUS_ONE},      \
+    {"model.layers.%u.shared_head.norm.weight",         "blk.%u.nextn.shared_head_norm.weight", SUNDOG_HF_PLUS_ONE}, \
     {"model.layers.%u.linear_attn.conv1d.weight",       "blk.%u.ssm_conv1d.weight", SUNDOG_HF_CHANNELS},       \
     {"model.layers.%u.linear_attn.dt_bias",             "blk.%u.ssm_dt.bias", SUNDOG_HF_WHOLE},                \
     {"model.layers.%u.linear_attn.A_log",               "blk.%u.ssm_a", SUNDOG_HF_MINUS_EXP},                  \

@@ -79,6 +79,7 @@ typedef struct {
     /* The groups of the one kind of fused matrix that the family has. NULL where it has none, and of
      * attention over latents, whose files say so. */
     bool (*read_groups)(JsonObject *config, SundogHfGroups *groups, GError **error);
+    bool guesses_apart; /* a layer that guesses tokens stands under "mtp." */
 } SundogHfFamily;
 
 /* Encoders': tables in hf-encoders.c. */

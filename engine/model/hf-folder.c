@@ -164,10 +164,13 @@ find_quantization(JsonObject *config)
 
 /* GGUF counts the layers behind the last, which guess tokens, among all. */
 static uint64_t
-count_draft_layers(SundogSource *source, JsonObject *text, uint64_t n_layers)
+count_draft_layers(SundogSource *source, const SundogHfFolder *folder, JsonObject *text,
+                   const SundogHfFamily *family, uint64_t n_layers)
 {
     static const char own_name[] = "config.json: num_nextn_predict_layers";
     double n = sundog_json_get_number(text, "num_nextn_predict_layers", 0);
+    if (family->guesses_apart && sundog_safetensors_find(folder->tensors, "mtp.fc.weight") != NULL)
+        n = 1;
     if (!(n >= 1 && n <= MAX_DRAFT_LAYERS) || n_layers == 0)
         return 0;
     sundog_source_set_uint(source, "block_count", own_name, n_layers + (uint64_t)n);
@@ -196,7 +199,8 @@ fill(SundogSource *source, const SundogHfFolder *folder, const SundogHfFamily *f
     if (sundog_source_get_uint(source, "altup.num_inputs", &options.n_further_streams) &&
         options.n_further_streams > 0)
         options.n_further_streams--;
-    options.n_predicting_layers = count_draft_layers(source, text, options.n_layers);
+    options.n_predicting_layers =
+        count_draft_layers(source, folder, text, family, options.n_layers);
     return sundog_hf_tensors_read(source, &options, error) &&
            (folder->modules == NULL || sundog_hf_modules_read(folder->modules, source, error));
 }

@@ -229,7 +229,7 @@ read_scores(const SundogHfModules *modules, SundogSource *source, GError **error
 static bool
 read_dense(SundogSource *source, const SundogSafetensors *dense, const char *name, GError **error)
 {
-    g_autoptr(GArray) weights = sundog_hf_weights_list(source, dense, NULL, error);
+    g_autoptr(GArray) weights = sundog_hf_weights_list(source, dense, NULL, false, error);
     for (guint i = 0; weights != NULL && i < weights->len; i++) {
         SundogSourceTensor tensor = g_array_index(weights, SundogSourceTensor, i);
         if (strcmp(tensor.own_name, "linear.weight") == 0)

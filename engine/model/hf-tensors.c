@@ -75,6 +75,29 @@ dup_text_name(const char *own_name)
     return g_strdup(own_name);
 }
 
+/* What guesses tokens, where it stands apart, by the names that it has where it is a layer behind the last. */
+static char *
+dup_layer_name(char *name, uint64_t n_layers)
+{
+    static const struct {
+        const char *prefix;
+        const char *instead;
+    } parts[] = {{"mtp.layers.0.", ""},
+                 {"mtp.fc.", "eh_proj."},
+                 {"mtp.pre_fc_norm_embedding.", "enorm."},
+                 {"mtp.pre_fc_norm_hidden.", "hnorm."},
+                 {"mtp.norm.", "shared_head.norm."}};
+    for (size_t i = 0; i < G_N_ELEMENTS(parts); i++) {
+        if (!g_str_has_prefix(name, parts[i].prefix))
+            continue;
+        char *found = g_strdup_printf("model.layers.%" G_GUINT64_FORMAT ".%s%s", n_layers,
+                                      parts[i].instead, name + strlen(parts[i].prefix));
+        g_free(name);
+        return found;
+    }
+    return name;
+}
+
 static bool
 read_number(const char *text, uint32_t *number)
 {
@@ -88,9 +111,9 @@ read_number(const char *text, uint32_t *number)
 /* Only the first number of all is the layer's, and only one behind "experts" an expert's; projections
  * between streams are numbered like experts. */
 static void
-pattern_init(Pattern *pattern, const char *own_name)
+pattern_init(Pattern *pattern, const char *own_name, uint64_t n_layers)
 {
-    g_autofree char *name = dup_text_name(own_name);
+    g_autofree char *name = dup_layer_name(dup_text_name(own_name), n_layers);
     g_auto(GStrv) parts = g_strsplit(name, ".", -1);
     *pattern = (Pattern){.layer = NO_NUMBER, .expert = NO_NUMBER};
     for (size_t i = 0; parts[i] != NULL; i++) {
@@ -202,7 +225,7 @@ take_pattern(Mapping *mapping, const SundogSourceTensor *found, const Pattern *p
     if (!is_known &&
         !take_rows(mapping, sundog_hf_common_tensors, pattern, found, &is_known, error))
         return false;
-    return is_known || is_of_predicting_layer(mapping, pattern) ||
+    return is_known || is_of_predicting_layer(mapping, pattern) || g_str_has_prefix(text, "mtp.") ||
            add_tensor(mapping, found, error);
 }
 
@@ -210,9 +233,9 @@ static bool
 take_weight(Mapping *mapping, const SundogSourceTensor *found, GError **error)
 {
     Pattern pattern;
-    pattern_init(&pattern, found->own_name);
+    pattern_init(&pattern, found->own_name, mapping->options->n_layers);
     g_autofree char *text = pattern.text;
-    bool guesses = is_of_predicting_layer(mapping, &pattern);
+    bool guesses = is_of_predicting_layer(mapping, &pattern) || g_str_has_prefix(text, "mtp.");
     return take_pattern(mapping, found, &pattern, guesses ? NULL : error) || guesses;
 }
 
@@ -257,8 +280,8 @@ join_groups(Mapping *mapping, GError **error)
 bool
 sundog_hf_tensors_read(SundogSource *source, const SundogHfTensorOptions *options, GError **error)
 {
-    g_autoptr(GArray) weights =
-        sundog_hf_weights_list(source, options->tensors, options->quantization, error);
+    g_autoptr(GArray) weights = sundog_hf_weights_list(
+        source, options->tensors, options->quantization, options->n_predicting_layers > 0, error);
     g_autoptr(GHashTable) groups = sundog_name_table_new(group_free);
     Mapping mapping = {.source = source, .options = options, .groups = groups};
     for (guint i = 0; weights != NULL && i < weights->len; i++)

@@ -6,26 +6,19 @@
 #include "engine/format/name-table.h"
 #include "engine/model/quantized.h"
 
-/* Parts that see or hear, or guess tokens ahead, which are not read. */
+/* Parts that see or hear, which are not read. */
 static const char *const other_prefixes[] = {
-    "vision_tower.",
-    "model.vision_tower.",
-    "visual.",
-    "model.visual.",
-    "multi_modal_projector.",
-    "model.multi_modal_projector.",
-    "audio_tower.",
-    "model.audio_tower.",
-    "model.embed_vision.",
-    "model.embed_audio.",
-    "vision_model.",
-    "model.vision_model.",
-    "mtp.",
+    "vision_tower.",      "model.vision_tower.",    "visual.",
+    "model.visual.",      "multi_modal_projector.", "model.multi_modal_projector.",
+    "audio_tower.",       "model.audio_tower.",     "model.embed_vision.",
+    "model.embed_audio.", "vision_model.",          "model.vision_model.",
 };
 
 static bool
-is_other(const char *name)
+is_other(const char *name, bool guesses)
 {
+    if (!guesses && g_str_has_prefix(name, "mtp."))
+        return true;
     for (size_t i = 0; i < G_N_ELEMENTS(other_prefixes); i++)
         if (g_str_has_prefix(name, other_prefixes[i]))
             return true;
@@ -97,14 +90,14 @@ add_plain(GArray *weights, const SundogSafetensor *found, GError **error)
 
 /* The modules that have a part which a plain weight has not; the name is the module's. */
 static GHashTable *
-find_modules(const SundogSafetensors *tensors)
+find_modules(const SundogSafetensors *tensors, bool guesses)
 {
     GHashTable *modules = sundog_name_table_new(g_free);
     for (size_t i = 0; i < sundog_safetensors_get_n_tensors(tensors); i++) {
         const char *name = sundog_safetensors_get_tensor(tensors, i)->name;
         size_t n_bytes;
         SundogQuantizedPart part = sundog_quantized_parse(name, &n_bytes);
-        if (part == SUNDOG_N_PARTS || part == SUNDOG_PART_WEIGHT || is_other(name))
+        if (part == SUNDOG_N_PARTS || part == SUNDOG_PART_WEIGHT || is_other(name, guesses))
             continue;
         g_autofree char *module_name = g_strndup(name, n_bytes);
         if (g_hash_table_contains(modules, module_name))
@@ -161,14 +154,15 @@ add_quantized(GArray *weights, SundogSource *source, GHashTable *modules, JsonOb
 
 GArray *
 sundog_hf_weights_list(SundogSource *source, const SundogSafetensors *tensors,
-                       JsonObject *quantization, GError **error)
+                       JsonObject *quantization, bool guesses, GError **error)
 {
     g_autoptr(GArray) weights = g_array_new(FALSE, FALSE, sizeof(SundogSourceTensor));
-    g_autoptr(GHashTable) modules = find_modules(tensors);
+    g_autoptr(GHashTable) modules = find_modules(tensors, guesses);
     for (size_t i = 0; i < sundog_safetensors_get_n_tensors(tensors); i++) {
         const SundogSafetensor *tensor = sundog_safetensors_get_tensor(tensors, i);
-        if (!is_other(tensor->name) && !is_mask(tensor) && take_part(modules, tensor) == NULL &&
-            !sundog_quantized_is_beside(tensor->name) && !add_plain(weights, tensor, error))
+        if (!is_other(tensor->name, guesses) && !is_mask(tensor) &&
+            take_part(modules, tensor) == NULL && !sundog_quantized_is_beside(tensor->name) &&
+            !add_plain(weights, tensor, error))
             return NULL;
     }
     return add_quantized(weights, source, modules, quantization, error) ? g_steal_pointer(&weights)

@@ -420,6 +420,7 @@ SAVED |= {
                                                           'partial_rotary_factor': 0.5, 'mrope_section': [2, 0, 0]}},
                       'vision_config': {**VISION, 'out_hidden_size': 16, 'num_position_embeddings': 16},
                       'tie_word_embeddings': False}),
+    'hf-qwen3next-draft': FAMILIES['qwen3next-draft'],
 }
 
 SAVED |= {
@@ -808,6 +809,8 @@ def make(output, name):
         model.half().save_pretrained(folder)
         if draft:
             add_draft(folder, draft.half())
+        if name == 'hf-qwen3next-draft':  # as it is published
+            edit_config(folder, lambda config: config.pop('num_nextn_predict_layers'))
         if name == 'hf-qwen3vlmoe':
             transpose_experts(folder)
         if name == 'hf-gemma3n':  # as it is published, though nothing is scaled by it

@@ -68,5 +68,6 @@ main(int argc, char *argv[])
     g_test_add_data_func("/draft/glm4moe", "glm4moe-draft", test_logits);
     g_test_add_data_func("/draft/folder", "hf-glm4moe-draft", test_logits);
     g_test_add_data_func("/draft/qwen3next", "qwen3next-draft", test_logits);
+    g_test_add_data_func("/draft/folder/apart", "hf-qwen3next-draft", test_logits);
     return g_test_run();
 }
