@@ -46,13 +46,20 @@ test_plain(void)
     static const char *const lists[] = {"[\"a\",\"b\",\"c\"]", "[[97],[98],[99]]",
                                         "[\"a\",[98],\"c\"]"};
     static const char *const texts[] = {"x", "yy", "z", NULL};
-    static const char *const pairs[] = {"x", "x", "yy", "yy", NULL};
     g_autoptr(Harness) harness = start();
     for (size_t i = 0; i < G_N_ELEMENTS(lists); i++) {
         g_autofree char *members = g_strdup_printf("\"prompt\":%s", lists[i]);
         g_autoptr(JsonArray) choices = dup_choices(harness, members);
         check_choices(choices, texts);
     }
+}
+
+/* No other request's seed, which is drawn, may be in the log. */
+static void
+test_seeds(void)
+{
+    static const char *const pairs[] = {"x", "x", "yy", "yy", NULL};
+    g_autoptr(Harness) harness = start();
     g_autoptr(JsonArray) choices =
         dup_choices(harness, "\"prompt\":[\"a\",\"b\"],\"n\":2,\"seed\":40");
     check_choices(choices, pairs);
@@ -183,6 +190,7 @@ main(int argc, char **argv)
 {
     harness_init(&argc, &argv);
     g_test_add_func("/several-prompts/plain", test_plain);
+    g_test_add_func("/several-prompts/seeds", test_seeds);
     g_test_add_func("/several-prompts/usage", test_usage);
     g_test_add_func("/several-prompts/best-of", test_best_of);
     g_test_add_func("/several-prompts/echo", test_echo);
