@@ -8,6 +8,7 @@
 #include "app/conversation/find-bar.h"
 #include "app/conversation/message-list.h"
 #include "app/conversation/welcome.h"
+#include "app/window.h"
 #include <glib/gi18n.h>
 #include <string.h>
 
@@ -167,6 +168,18 @@ send_after(SundogConversation *self, const char *text, int64_t parent_id)
     return true;
 }
 
+/* Nothing is sent to nobody; one may have come since, from a terminal. */
+static bool
+lacks_model(SundogConversation *self)
+{
+    SundogShelf *shelf = sundog_application_get_shelf(sundog_application_get());
+    if (get_core(self) || !sundog_shelf_is_known(shelf))
+        return false;
+    sundog_shelf_refresh(shelf);
+    sundog_window_tell(sundog_window_of(GTK_WIDGET(self)), _("Get a model first"));
+    return true;
+}
+
 /* A second text that is queued joins the first, since both belong to one turn. */
 static void
 on_send(SundogConversation *self, const char *text)
@@ -176,7 +189,7 @@ on_send(SundogConversation *self, const char *text)
                                       ? g_strconcat(self->chat->queued, "\n\n", text, NULL)
                                       : g_strdup(text);
         set_queued(self, joined);
-    } else if (!send_after(self, text, self->chat->head))
+    } else if (lacks_model(self) || !send_after(self, text, self->chat->head))
         return;
     sundog_composer_set_text(self->composer, "");
     sundog_conversation_save_draft(self);

@@ -44,6 +44,11 @@ def main():
 
     app.start()
     app.expect("Welcome to Sundog")
+    app.focus()
+    app.send("Is anybody there?")
+    app.expect("Get a model first")
+    app.wait(lambda: app.text_of("Message") == "Is anybody there?", "what was written to stay")
+    app.key("ctrl+a", "BackSpace")
     app.press("Get a model")
     app.expect("Get: SmolLM2 135M Instruct")
     app.shot("real-catalogue")
